@@ -1,0 +1,13 @@
+# Everything the project takes from elsewhere is found here, once.
+find_package(Threads REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8>=10.30)
+find_package(nlohmann_json 3.11 REQUIRED)
+if(TROUPE_APPS)
+  find_package(spdlog REQUIRED)
+  find_package(CLI11 2 REQUIRED)
+  find_package(CAF 0.18 CONFIG REQUIRED COMPONENTS core io openssl)
+endif()
+if(TROUPE_TESTS)
+  find_package(GTest 1.12 REQUIRED)
+endif()

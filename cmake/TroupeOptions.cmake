@@ -1,0 +1,19 @@
+# Compiler settings that every room shares: the interface target troupe_options.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+
+set(TROUPE_SANITIZE "" CACHE STRING "Comma-separated sanitizers for every target, e.g. address,undefined or thread")
+
+add_library(troupe_options INTERFACE)
+target_include_directories(troupe_options INTERFACE ${PROJECT_SOURCE_DIR})
+# The bit-for-bit contract (docs/numerics.md): no contraction of a*b+c, never fast-math.
+target_compile_options(troupe_options INTERFACE
+  -ffp-contract=off -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Werror)
+if(TROUPE_SANITIZE)
+  target_compile_options(troupe_options INTERFACE -fsanitize=${TROUPE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_link_options(troupe_options INTERFACE -fsanitize=${TROUPE_SANITIZE})
+endif()
