@@ -1,0 +1,128 @@
+#include "actors/batcher.h"
+
+#include <utility>
+
+#include "actors/errors.h"
+
+namespace troupe {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+class BatcherState {
+ public:
+  static constexpr const char* name = "troupe.batcher";
+
+  BatcherState(BatcherActor::pointer self, BatcherOptions options)
+      : self_(self), options_(std::move(options)), queue_(options_.max_rows) {}
+
+  BatcherActor::behavior_type make_behavior() {
+    return {
+        [this](step_atom, Step& step) { return on_step(std::move(step)); },
+        [this](leave_atom, SessionId session) {
+          queue_.leave(session);
+          launch_when_ready();
+        },
+        [this](stats_atom) { return stats_; },
+        [this](launch_atom, std::uint64_t number) {
+          if (number == launches_asked_) {
+            asked_ = false;
+            launch_when_ready();
+          }
+        },
+    };
+  }
+
+ private:
+  caf::result<Sampled> on_step(Step step) {
+    auto promise = self_->make_response_promise<Sampled>();
+    const bool stranger = !queue_.awaits_anyone();
+    queue_.push(std::move(step), [promise](Result<Sampled> result) mutable {
+      if (result) {
+        promise.deliver(std::move(*result));
+      } else {
+        promise.deliver(to_caf(result.error()));
+      }
+    });
+    // Nobody is waited for: this step may start at once, but behind what already stands in the mailbox, so that steps
+    // that came together run together.
+    if (stranger) {
+      if (!asked_) wake_after(Clock::duration::zero());
+    } else {
+      launch_when_ready();
+    }
+    return promise;
+  }
+
+  // Launches at once when the gather rule allows it, else asks to be woken when the linger is over.
+  void launch_when_ready() {
+    if (queue_.empty()) return;
+    const auto now = Clock::now();
+    if (queue_.ready(now)) {
+      launch();
+      // What is left (a prompt in slices, or more than fits) goes on behind the messages that came meanwhile.
+      if (!queue_.empty()) wake_after(Clock::duration::zero());
+    } else if (!asked_) {
+      wake_after(queue_.linger_until() - now);
+    }
+  }
+
+  void wake_after(Clock::duration delay) {
+    asked_ = true;
+    ++launches_asked_;
+    if (delay <= Clock::duration::zero()) {
+      self_->send(self_, launch_atom_v, launches_asked_);
+    } else {
+      self_->delayed_send(self_, delay, launch_atom_v, launches_asked_);
+    }
+  }
+
+  void launch() {
+    const std::span<Slice> batch = queue_.gather();
+    if (batch.empty()) return;
+    const auto began = Clock::now();
+    if (options_.launch_began) options_.launch_began->store(began.time_since_epoch().count());
+    run(batch);
+    const auto ended = Clock::now();
+    if (options_.launch_began) options_.launch_began->store(0);
+    count(batch, ended - began);
+    queue_.finish(ended, ended - began);
+  }
+
+  void run(std::span<Slice> batch) {
+    if (options_.fuse) {
+      run_isolated(options_.run, batch);
+    } else {
+      for (Slice& slice : batch) run_isolated(options_.run, {&slice, 1});
+    }
+  }
+
+  void count(std::span<const Slice> batch, Seconds took) {
+    const std::size_t width = batch.size();
+    const auto decoding = static_cast<std::size_t>(queue_.decode_rows());
+    stats_.launches += options_.fuse ? 1 : width;
+    for (const Slice& slice : batch) stats_.rows += slice.tokens.size();
+    if (stats_.by_width.size() <= width) stats_.by_width.resize(width + 1);
+    if (stats_.by_decode_width.size() <= decoding) stats_.by_decode_width.resize(decoding + 1);
+    ++stats_.by_width[width];
+    ++stats_.by_decode_width[decoding];
+    stats_.busy += took;
+  }
+
+  BatcherActor::pointer self_;
+  BatcherOptions options_;
+  StepQueue queue_;
+  LaunchStats stats_;
+  std::uint64_t launches_asked_ = 0;  // number of the newest wake-up; older ones that still arrive are stale
+  bool asked_ = false;
+};
+
+}  // namespace
+
+BatcherActor spawn_batcher(caf::actor_system& system, BatcherOptions options, bool detached) {
+  using Impl = BatcherActor::stateful_impl<BatcherState>;
+  if (detached) return system.spawn<Impl, caf::detached>(std::move(options));
+  return system.spawn<Impl>(std::move(options));
+}
+
+}  // namespace troupe

@@ -1,0 +1,32 @@
+// The batcher: the one actor that calls the engine. It collects the steps that are pending, fuses them into one launch,
+// and answers each session with its next token. It remembers nothing about a session between launches.
+//
+// Runs detached on its own thread; the launch happens inside a handler. A failing step fails alone (runtime/isolate.h);
+// anything else that a launch throws ends the batcher: every step that waits is then answered by CAF with an error, and
+// the host, which owns the engine, starts the next one.
+#pragma once
+
+#include <atomic>
+#include <memory>
+
+#include "actors/messages.h"
+#include "runtime/isolate.h"
+#include "runtime/step_queue.h"
+
+namespace troupe {
+
+// Where the host's watchdog looks: steady-clock nanoseconds at which the launch in work began, 0 between launches.
+using LaunchClock = std::atomic<std::int64_t>;
+
+struct BatcherOptions {
+  RunBatch run;
+  std::int64_t max_rows = 512;
+  std::shared_ptr<LaunchClock> launch_began;  // may be null
+  // C8's unfused mode: every step is a launch of its own. For benchmarks that separate fusing from concurrency.
+  bool fuse = true;
+};
+
+// Spawns undetached when `detached` is false: the deterministic test scheduler needs it so.
+BatcherActor spawn_batcher(caf::actor_system& system, BatcherOptions options, bool detached = true);
+
+}  // namespace troupe

@@ -1,0 +1,25 @@
+#include "actors/errors.h"
+
+namespace troupe {
+namespace {
+
+ErrorCode code_of(const caf::error& error) {
+  if (error.category() == caf::type_id_v<ErrorCode>) return static_cast<ErrorCode>(error.code());
+  if (error == caf::sec::request_timeout) return ErrorCode::timed_out;
+  if (error == caf::sec::request_receiver_down || error == caf::sec::broken_promise) return ErrorCode::engine_failed;
+  if (error.category() == caf::type_id_v<caf::exit_reason>) return ErrorCode::shutting_down;
+  return ErrorCode::engine_failed;
+}
+
+std::string message_of(const caf::error& error) {
+  if (auto text = caf::make_const_typed_message_view<std::string>(error.context())) return caf::get<0>(text);
+  return "the actor that should have answered is gone (" + caf::to_string(error) + ")";
+}
+
+}  // namespace
+
+caf::error to_caf(const Error& error) { return caf::make_error(error.code, error.message); }
+
+Error from_caf(const caf::error& error) { return {code_of(error), message_of(error)}; }
+
+}  // namespace troupe

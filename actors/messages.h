@@ -1,0 +1,125 @@
+// Who may say what to whom: every message and every actor handle of the house.
+//
+// The records are plain structs (actors/records.h). Those with `inspect` (actors/wire.h) may cross the wire to another
+// node; Step, PageGrant and the prompt jobs hold memory of this process and are not serialisable, by type.
+#pragma once
+
+#include <caf/all.hpp>
+#include <memory>
+
+#include "actors/records.h"
+#include "actors/wire.h"
+#include "runtime/prompt_plan.h"
+#include "runtime/step_queue.h"
+
+namespace troupe {
+
+// Pages for one turn, taken by the host on the session's behalf.
+struct PageGrant {
+  std::shared_ptr<PageRun> pages;
+};
+
+struct open_atom;
+struct describe_atom;
+struct stats_atom;
+struct drain_atom;
+struct say_atom;
+struct credit_atom;
+struct stop_atom;
+struct transcript_atom;
+struct close_atom;
+struct step_atom;
+struct leave_atom;
+struct launch_atom;
+struct reserve_atom;
+struct freed_atom;
+struct tick_atom;
+struct batcher_atom;
+struct plan_atom;
+
+// Takes a session's text. Every TextDelta costs one credit; the sink gives it back with (credit_atom, n) when it has
+// really passed the text on, so that a reader that stops parks its session instead of filling memory.
+using SinkActor = caf::typed_actor<caf::result<void>(TextDelta)>;
+
+// One conversation. The answer to `say` is the full stop of the turn: it comes after the last TextDelta was sent.
+// A second `say` waits (4 at most, then `busy`). `stop` cancels the turn in work; `close` ends the session, and what
+// waits is answered `cancelled`: both answer with the phase that they met.
+using SessionActor = caf::typed_actor<caf::result<TurnEnd>(say_atom, Turn),             //
+                                      caf::result<TurnEnd>(say_atom, Turn, SinkActor),  //
+                                      caf::result<void>(credit_atom, std::int32_t),     //
+                                      caf::result<SessionPhase>(stop_atom),             //
+                                      caf::result<Transcript>(transcript_atom),         //
+                                      caf::result<SessionPhase>(close_atom)>;
+
+// Fuses everyone's steps into launches. In this process only.
+using BatcherActor = caf::typed_actor<caf::result<Sampled>(step_atom, Step),      //
+                                      caf::result<void>(leave_atom, SessionId),   //
+                                      caf::result<LaunchStats>(stats_atom),       //
+                                      caf::result<void>(launch_atom, std::uint64_t)>;
+
+// Renders and tokenizes long prompts, so that no scheduler thread is held by one.
+using TextActor = caf::typed_actor<caf::result<PromptPlan>(plan_atom, PromptJob)>;
+
+// What opens sessions. drain: true when the last session has gone, false at the deadline; opens are refused from then.
+using HostActor = caf::typed_actor<caf::result<SessionActor>(open_atom, OpenSession),  //
+                                   caf::result<HostInfo>(describe_atom),               //
+                                   caf::result<LaunchStats>(stats_atom),               //
+                                   caf::result<bool>(drain_atom, caf::timespan)>;
+
+// The host as its own sessions see it: pages for a turn (answered when they are there, or by an error), and word that
+// pages were given back.
+using HostControl = HostActor::extend<caf::result<PageGrant>(reserve_atom, SessionId, std::int64_t, caf::timespan),  //
+                                      caf::result<void>(freed_atom),                                                //
+                                      caf::result<void>(tick_atom)>;
+
+// A session as its host sees it: the batcher to send steps to from now on, or why there will be none.
+using SessionControl = SessionActor::extend<caf::result<void>(batcher_atom, BatcherActor),  //
+                                            caf::result<void>(batcher_atom, caf::error)>;
+
+}  // namespace troupe
+
+CAF_BEGIN_TYPE_ID_BLOCK(troupe, first_custom_type_id + 200)
+
+  CAF_ADD_TYPE_ID(troupe, (troupe::ErrorCode))
+  CAF_ADD_TYPE_ID(troupe, (troupe::SessionPhase))
+  CAF_ADD_TYPE_ID(troupe, (troupe::OpenSession))
+  CAF_ADD_TYPE_ID(troupe, (troupe::Turn))
+  CAF_ADD_TYPE_ID(troupe, (troupe::TextDelta))
+  CAF_ADD_TYPE_ID(troupe, (troupe::TurnEnd))
+  CAF_ADD_TYPE_ID(troupe, (troupe::Transcript))
+  CAF_ADD_TYPE_ID(troupe, (troupe::HostInfo))
+  CAF_ADD_TYPE_ID(troupe, (troupe::LaunchStats))
+  CAF_ADD_TYPE_ID(troupe, (troupe::Step))
+  CAF_ADD_TYPE_ID(troupe, (troupe::Sampled))
+  CAF_ADD_TYPE_ID(troupe, (troupe::PageGrant))
+  CAF_ADD_TYPE_ID(troupe, (troupe::PromptJob))
+  CAF_ADD_TYPE_ID(troupe, (troupe::PromptPlan))
+  CAF_ADD_TYPE_ID(troupe, (troupe::SinkActor))
+  CAF_ADD_TYPE_ID(troupe, (troupe::SessionActor))
+  CAF_ADD_TYPE_ID(troupe, (troupe::BatcherActor))
+
+  CAF_ADD_ATOM(troupe, troupe, open_atom)
+  CAF_ADD_ATOM(troupe, troupe, describe_atom)
+  CAF_ADD_ATOM(troupe, troupe, stats_atom)
+  CAF_ADD_ATOM(troupe, troupe, drain_atom)
+  CAF_ADD_ATOM(troupe, troupe, say_atom)
+  CAF_ADD_ATOM(troupe, troupe, credit_atom)
+  CAF_ADD_ATOM(troupe, troupe, stop_atom)
+  CAF_ADD_ATOM(troupe, troupe, transcript_atom)
+  CAF_ADD_ATOM(troupe, troupe, close_atom)
+  CAF_ADD_ATOM(troupe, troupe, step_atom)
+  CAF_ADD_ATOM(troupe, troupe, leave_atom)
+  CAF_ADD_ATOM(troupe, troupe, launch_atom)
+  CAF_ADD_ATOM(troupe, troupe, reserve_atom)
+  CAF_ADD_ATOM(troupe, troupe, freed_atom)
+  CAF_ADD_ATOM(troupe, troupe, tick_atom)
+  CAF_ADD_ATOM(troupe, troupe, batcher_atom)
+  CAF_ADD_ATOM(troupe, troupe, plan_atom)
+
+CAF_END_TYPE_ID_BLOCK(troupe)
+
+CAF_ERROR_CODE_ENUM(troupe::ErrorCode)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::Step)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::PageGrant)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::PromptJob)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::PromptPlan)

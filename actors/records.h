@@ -1,0 +1,102 @@
+// The records that travel in messages, free of CAF: an application that uses the blocking facade sees only these.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/answer.h"
+#include "runtime/sampler.h"
+#include "runtime/sampling_params.h"
+#include "runtime/text/message.h"
+#include "runtime/time.h"
+
+namespace troupe {
+
+// A session's past, enough to go on elsewhere or later: the next turn computes the cache anew.
+struct Transcript {
+  std::vector<Message> messages;   // of a chat; empty for plain text
+  std::vector<TokenId> tokens;     // every token of the session, in order
+};
+
+// Where a session's turn stands. asleep and closing of the plan come with the life of sessions.
+enum class SessionPhase : std::uint8_t {
+  idle,        // no turn
+  planning,    // its prompt is being rendered and tokenized
+  queued,      // waiting for pages
+  prefilling,  // its first step is with the batcher
+  decoding,    // between its first and its last token
+  parked,      // its sink has no credit
+};
+const char* name(SessionPhase phase);
+
+struct OpenSession {
+  std::string system{};            // the system message of a chat; empty: the template's own
+  std::optional<Transcript> past{};  // go on from here; `system` must then be empty
+  SamplingParams sampling{};
+  std::string key{};               // who pays: rows are shared fairly between keys
+};
+
+// One request to a session.
+struct Turn {
+  enum class Kind : std::uint8_t {
+    message,  // `text` is the next message of `role`, rendered through the chat template
+    text,     // `text` is appended as it is; control text in it is only text
+    tokens,   // `tokens` are appended as they are
+  };
+  Kind kind = Kind::message;
+  std::string role = "user";
+  std::string text;
+  std::vector<TokenId> tokens;
+  TurnLimits limits;
+  std::optional<SamplingParams> sampling;  // for this turn; else the session's
+  std::int32_t logprobs = -1;              // -1: none; k: each token's own and the k most likely (at most 20)
+  std::int32_t credit = 64;                // deltas that may be under way before the sink gives credit back
+  std::chrono::milliseconds time_limit{std::chrono::minutes(10)};  // for waiting and computing together
+
+  static constexpr std::int32_t kMaxLogprobs = 20;
+};
+
+struct TextDelta {
+  std::string text;                 // whole characters; may be empty when only tokens are to be reported
+  std::vector<TokenId> tokens;      // the tokens computed since the last delta
+  std::vector<Sampled> logprobs;    // one a token, when asked for
+};
+
+struct TurnEnd {
+  FinishReason reason = FinishReason::none;
+  std::string text;                 // the whole answer
+  std::vector<TokenId> tokens;      // the whole answer, an end token included
+  std::int64_t prompt_tokens = 0;   // tokens before the answer
+  std::int64_t cached_tokens = 0;   // of these, found in the cache
+  std::int64_t computed_tokens = 0; // rows this turn had computed
+  Seconds queued{0};                // waiting for pages
+  Seconds prefill{0};               // from the first step to the first token
+  Seconds decode{0};                // from the first token to the last
+};
+
+struct HostInfo {
+  std::string model;
+  std::string engine;               // one line of facts
+  std::uint64_t fingerprint = 0;
+  std::int64_t context = 0;
+  std::int64_t pages_total = 0;
+  std::int64_t pages_free = 0;
+  std::int64_t sessions = 0;
+  std::int64_t waiting = 0;         // turns in line for pages
+  std::int64_t batcher_restarts = 0;
+  bool ready = false;               // false while the engine hangs, has failed, or the host drains
+};
+
+// Totals of one batcher since it started.
+struct LaunchStats {
+  std::uint64_t launches = 0;
+  std::uint64_t rows = 0;
+  std::vector<std::uint64_t> by_width;         // [w]: launches that computed w sessions
+  std::vector<std::uint64_t> by_decode_width;  // [w]: launches with w decoding sessions
+  Seconds busy{0};                             // inside launches
+};
+
+}  // namespace troupe

@@ -1,0 +1,352 @@
+#include "actors/session.h"
+
+#include <deque>
+#include <optional>
+#include <utility>
+
+#include "actors/errors.h"
+#include "actors/turn_work.h"
+#include "runtime/conversation.h"
+
+namespace troupe {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Prompts longer than this are rendered and tokenized by the text actor: at 5 MB/s, 16 KiB are 3 ms of one thread.
+constexpr std::size_t kInlineTextBytes = 16 * 1024;
+constexpr std::size_t kWaitingTurns = 4;
+
+class SessionState {
+ public:
+  static constexpr const char* name = "troupe.session";
+
+  SessionState(SessionControl::pointer self, SessionHome home, SessionId id, OpenSession opening)
+      : self_(self),
+        home_(std::move(home)),
+        id_(id),
+        key_(std::move(opening.key)),
+        sampling_(std::move(opening.sampling)),
+        conversation_(opening.past ? Conversation(std::move(opening.past->messages), std::move(opening.past->tokens),
+                                                  *home_.text->vocabulary)
+                                   : Conversation(std::move(opening.system))),
+        cache_(home_.pages) {}
+
+  SessionControl::behavior_type make_behavior() {
+    self_->set_down_handler([this](caf::down_msg& down) { on_sink_down(down.source); });
+    return {
+        [this](say_atom, Turn& turn) { return on_say(std::move(turn), {}); },
+        [this](say_atom, Turn& turn, SinkActor& sink) { return on_say(std::move(turn), std::move(sink)); },
+        [this](credit_atom, std::int32_t deltas) { on_credit(deltas); },
+        [this](stop_atom) { return on_stop(); },
+        [this](transcript_atom) { return on_transcript(); },
+        [this](close_atom) { return on_close(); },
+        [this](batcher_atom, BatcherActor& batcher) { on_batcher(std::move(batcher)); },
+        [this](batcher_atom, caf::error& error) {
+          broken_ = from_caf(error);
+          if (work_) fail_turn(*broken_);
+        },
+    };
+  }
+
+ private:
+  // -- turns come in ------------------------------------------------------------------------------------------------
+
+  caf::result<TurnEnd> on_say(Turn turn, SinkActor sink) {
+    if (auto checked = check(turn); !checked) return to_caf(checked.error());
+    if (waiting_.size() >= kWaitingTurns) {
+      return to_caf({ErrorCode::busy, std::to_string(kWaitingTurns) +
+                                          " turns of this session wait already: let one end before the next"});
+    }
+    auto promise = self_->make_response_promise<TurnEnd>();
+    waiting_.push_back({std::move(turn), std::move(sink), promise});
+    if (!work_) start_next();
+    return promise;
+  }
+
+  Result<void> check(const Turn& turn) const {
+    if (auto limits = turn.limits.validate(home_.vocabulary); !limits) return limits;
+    if (turn.sampling) {
+      if (auto sampling = turn.sampling->validate(home_.vocabulary); !sampling) return sampling;
+    }
+    if (turn.logprobs < -1 || turn.logprobs > Turn::kMaxLogprobs) {
+      return Error{ErrorCode::bad_input, "logprobs is " + std::to_string(turn.logprobs) + "; it must be -1 to " +
+                                             std::to_string(Turn::kMaxLogprobs)};
+    }
+    if (turn.credit < 1) return Error{ErrorCode::bad_input, "credit must be at least 1"};
+    if (turn.text.size() > home_.max_text_bytes) {
+      return Error{ErrorCode::context_length, "the text has " + std::to_string(turn.text.size()) +
+                                                  " bytes; a context of " + std::to_string(home_.context) +
+                                                  " tokens holds at most " + std::to_string(home_.max_text_bytes)};
+    }
+    return {};
+  }
+
+  void start_next() {
+    if (waiting_.empty()) return;
+    auto next = std::move(waiting_.front());
+    waiting_.pop_front();
+    work_.emplace(std::move(next), home_.text->vocabulary, sampling_);
+    if (work_->sink) self_->monitor(work_->sink);
+    ++turn_;
+    if (broken_) return fail_turn(*broken_);
+    plan();
+  }
+
+  // -- planning: which tokens -----------------------------------------------------------------------------------------
+
+  void plan() {
+    work_->job = make_job(work_->turn);
+    if (work_->job.bytes() <= kInlineTextBytes) return on_plan(plan_prompt(*home_.text, work_->job));
+    self_->request(home_.text_actor, work_->turn.time_limit, plan_atom_v, work_->job)
+        .then([this, turn = turn_](PromptPlan& plan) { if (current(turn)) on_plan(std::move(plan)); },
+              [this, turn = turn_](caf::error& error) { if (current(turn)) fail_turn(from_caf(error)); });
+  }
+
+  PromptJob make_job(const Turn& turn) const {
+    switch (turn.kind) {
+      case Turn::Kind::text: return conversation_.text_job(turn.text);
+      case Turn::Kind::tokens: return conversation_.token_job(turn.tokens);
+      case Turn::Kind::message: break;
+    }
+    return conversation_.message_job({turn.role, turn.text});
+  }
+
+  void on_plan(Result<PromptPlan> plan) {
+    if (!plan) return fail_turn(plan.error());
+    const std::int64_t total = plan->keep + static_cast<std::int64_t>(plan->fresh.size());
+    if (total == 0) return fail_turn({ErrorCode::bad_input, "the prompt is empty: there is no token to start from"});
+    if (total >= home_.context) {
+      return fail_turn({ErrorCode::context_length, "the prompt has " + std::to_string(total) +
+                                                       " tokens; the context holds " + std::to_string(home_.context) +
+                                                       ", and the answer needs at least one"});
+    }
+    // The last token is computed again when all of it is cached: somebody has to produce the next one.
+    cache_.truncate(std::min({cache_.length(), plan->keep, total - 1}));
+    conversation_.begin(work_->job, std::move(*plan));
+    work_->began(total, cache_.length(), home_.context);
+    sampler_ = work_->first_sampler_state(conversation_.tokens());
+    reserve();
+  }
+
+  // -- queued: pages for the worst case ---------------------------------------------------------------------------------
+
+  void reserve() {
+    const std::int64_t pages = pages_for(work_->worst_case) - pages_for(cache_.capacity());
+    if (pages <= 0) return send_step();
+    auto host = caf::actor_cast<HostControl>(home_.host);
+    if (!host) return fail_turn({ErrorCode::shutting_down, "the host is gone"});
+    queued_ = true;
+    self_->request(host, caf::infinite, reserve_atom_v, id_, pages, caf::timespan(work_->turn.time_limit))
+        .then(
+            [this, turn = turn_](PageGrant& grant) {
+              if (!current(turn)) return give_back(grant);
+              queued_ = false;
+              cache_.adopt(*grant.pages);
+              work_->admitted = Clock::now();
+              send_step();
+            },
+            [this, turn = turn_](caf::error& error) { if (current(turn)) fail_turn(from_caf(error)); });
+  }
+
+  void give_back(PageGrant& grant) {
+    grant.pages.reset();
+    tell_freed();
+  }
+
+  void tell_freed() {
+    if (auto host = caf::actor_cast<HostControl>(home_.host)) self_->send(host, freed_atom_v);
+  }
+
+  // -- steps ------------------------------------------------------------------------------------------------------------
+
+  void send_step() {
+    Step step;
+    step.session = id_;
+    step.key = key_;
+    step.tokens.assign(conversation_.tokens().begin() + cache_.length(), conversation_.tokens().end());
+    step.cache = cache_.lend();
+    step.sampling = work_->sampling;
+    step.state = sampler_;
+    step.ban_end = work_->answer.bans_end();
+    step.logprobs = work_->turn.logprobs;
+    work_->computed += static_cast<std::int64_t>(step.tokens.size());
+    parked_ = false;
+    in_flight_ = true;
+    self_->request(home_.batcher, caf::infinite, step_atom_v, std::move(step))
+        .then([this, epoch = ++epoch_](Sampled& sampled) { if (epoch == epoch_) on_sampled(sampled); },
+              [this, epoch = epoch_ + 1](caf::error& error) { if (epoch == epoch_) on_step_error(error); });
+  }
+
+  void on_sampled(Sampled& sampled) {
+    in_flight_ = false;
+    cache_.commit(static_cast<std::int64_t>(conversation_.tokens().size()));
+    conversation_.add(sampled.token);
+    if (sampler_) sampler_ = accepted(std::move(sampler_), sampled.token);
+    work_->token_came();
+    const bool late = Clock::now() >= work_->deadline;
+    const bool full = static_cast<std::int64_t>(conversation_.tokens().size()) >= home_.context;
+    const bool over = late || full || work_->answer.ends_with(sampled.token);
+    // The next step goes before the text is looked at, unless the text may end the answer or use up the last credit.
+    const bool ahead = !over && work_->answer.decided_by_token() && work_->may_run_ahead();
+    if (ahead) send_step();
+    emit(work_->take(sampled));
+    if (work_->answer.reason() != FinishReason::none) return end_turn(work_->answer.reason());
+    if (full) return end_turn(FinishReason::length);
+    if (late) return fail_turn({ErrorCode::timed_out, "the turn's time limit passed during the answer"});
+    if (!ahead) go_on();
+  }
+
+  void go_on() {
+    if (work_->has_credit()) return send_step();
+    parked_ = true;
+    leave();
+  }
+
+  // An answer in our own error category is about this step; any other means that the batcher died with it.
+  void on_step_error(const caf::error& error) {
+    in_flight_ = false;
+    cache_.revoke();
+    if (error.category() == caf::type_id_v<ErrorCode>) return fail_turn(from_caf(error));
+    lost_ = true;
+  }
+
+  void on_batcher(BatcherActor batcher) {
+    home_.batcher = std::move(batcher);
+    broken_.reset();
+    if (!in_flight_ && !lost_) return;
+    lost_ = false;
+    cache_.revoke();
+    work_->computed -= static_cast<std::int64_t>(conversation_.tokens().size()) - cache_.length();
+    send_step();
+  }
+
+  void leave() { self_->send(home_.batcher, leave_atom_v, id_); }
+
+  // -- text goes out ------------------------------------------------------------------------------------------------------
+
+  void emit(std::optional<TextDelta> delta) {
+    if (delta) self_->send(work_->sink, std::move(*delta));
+  }
+
+  void on_credit(std::int32_t deltas) {
+    if (!work_ || deltas <= 0) return;
+    work_->credit += deltas;
+    if (parked_) send_step();
+  }
+
+  void on_sink_down(const caf::actor_addr& source) {
+    std::erase_if(waiting_, [&](const WaitingTurn& turn) { return turn.sink && turn.sink.address() == source; });
+    if (work_ && work_->sink && work_->sink.address() == source) end_turn(FinishReason::cancelled);
+  }
+
+  // -- turns end ----------------------------------------------------------------------------------------------------------
+
+  bool current(std::uint64_t turn) const { return work_ && turn_ == turn; }
+
+  void end_turn(FinishReason reason) {
+    emit(work_->close(reason));
+    TurnEnd end = work_->summary();
+    auto promise = work_->promise;
+    put_away();
+    promise.deliver(std::move(end));
+    after_turn();
+  }
+
+  void fail_turn(const Error& error) {
+    work_->close(FinishReason::cancelled);
+    auto promise = work_->promise;
+    put_away();
+    promise.deliver(to_caf(error));
+    after_turn();
+  }
+
+  // The history keeps what was said and answered; a turn that never got a token is taken back whole.
+  void put_away() {
+    const bool was_parked_or_running = work_->begun;
+    cache_.revoke();
+    ++epoch_;
+    in_flight_ = lost_ = parked_ = queued_ = false;
+    if (work_->begun) {
+      if (work_->answer.tokens().empty()) {
+        conversation_.back();
+      } else {
+        conversation_.end(work_->answer, *home_.text->vocabulary);
+      }
+    }
+    const auto tokens = static_cast<std::int64_t>(conversation_.tokens().size());
+    cache_.truncate(std::min(cache_.length(), tokens));
+    cache_.shrink_to_fit(cache_.length());
+    if (work_->sink) self_->demonitor(work_->sink);
+    work_.reset();
+    if (was_parked_or_running) {
+      leave();
+      tell_freed();
+    }
+  }
+
+  void after_turn() {
+    for (auto& promise : std::exchange(transcripts_, {})) promise.deliver(transcript());
+    if (!work_) start_next();
+  }
+
+  caf::result<Transcript> on_transcript() {
+    if (!work_) return transcript();
+    auto promise = self_->make_response_promise<Transcript>();
+    transcripts_.push_back(promise);
+    return promise;
+  }
+
+  Transcript transcript() const { return {conversation_.messages(), conversation_.tokens()}; }
+
+  SessionPhase phase() const {
+    if (!work_) return SessionPhase::idle;
+    if (!work_->begun) return SessionPhase::planning;
+    if (queued_) return SessionPhase::queued;
+    if (parked_) return SessionPhase::parked;
+    return work_->answer.tokens().empty() ? SessionPhase::prefilling : SessionPhase::decoding;
+  }
+
+  SessionPhase on_stop() {
+    const SessionPhase met = phase();
+    if (work_) end_turn(FinishReason::cancelled);
+    return met;
+  }
+
+  SessionPhase on_close() {
+    const SessionPhase met = phase();
+    auto waiting = std::exchange(waiting_, {});
+    if (work_) end_turn(FinishReason::cancelled);
+    for (auto& turn : waiting) turn.promise.deliver(to_caf({ErrorCode::cancelled, "the session was closed"}));
+    self_->quit();
+    return met;
+  }
+
+  SessionControl::pointer self_;
+  SessionHome home_;
+  SessionId id_;
+  std::string key_;
+  SamplingParams sampling_;
+  Conversation conversation_;
+  KvCache cache_;
+  std::shared_ptr<SamplerState> sampler_;  // of the turn in work; null while no penalty needs it
+
+  std::deque<WaitingTurn> waiting_;
+  std::optional<TurnWork> work_;
+  std::vector<caf::typed_response_promise<Transcript>> transcripts_;
+  std::optional<Error> broken_;  // the host gave the engine up
+  std::uint64_t turn_ = 0;       // number of the turn in work
+  std::uint64_t epoch_ = 0;      // number of the newest step; answers to older ones are dropped
+  bool in_flight_ = false;       // a step is with the batcher
+  bool lost_ = false;            // its batcher died; the next batcher gets it again
+  bool parked_ = false;          // no credit
+  bool queued_ = false;          // waits for pages
+};
+
+}  // namespace
+
+SessionControl spawn_session(caf::actor_system& system, SessionHome home, SessionId id, OpenSession opening) {
+  return system.spawn<SessionControl::stateful_impl<SessionState>>(std::move(home), id, std::move(opening));
+}
+
+}  // namespace troupe

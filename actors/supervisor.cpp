@@ -1,0 +1,283 @@
+#include "actors/supervisor.h"
+
+#include <algorithm>
+#include <deque>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+
+#include "actors/batcher.h"
+#include "actors/errors.h"
+#include "actors/session.h"
+#include "actors/text_actor.h"
+
+namespace troupe {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// A turn that waits for pages.
+struct Waiter {
+  SessionId session;
+  std::int64_t pages;
+  Clock::time_point deadline;
+  caf::typed_response_promise<PageGrant> promise;
+};
+
+class SupervisorState {
+ public:
+  static constexpr const char* name = "troupe.supervisor";
+
+  SupervisorState(HostControl::pointer self, std::shared_ptr<Engine> engine, SupervisorOptions options)
+      : self_(self), engine_(std::move(engine)), options_(std::move(options)) {
+    if (!options_.run) options_.run = [engine = engine_](std::span<Slice> batch) { engine->run(batch); };
+    max_text_bytes_ = longest_piece(*engine_->text().vocabulary) * static_cast<std::size_t>(engine_->context());
+    text_ = std::make_shared<TextSide>(engine_->text());
+  }
+
+  HostControl::behavior_type make_behavior() {
+    self_->set_down_handler([this](caf::down_msg& down) { on_down(down); });
+    self_->set_exit_handler([this](caf::exit_msg& message) { on_exit(message.reason); });
+    start_batcher();
+    start_text_actor();
+    self_->delayed_send(self_, SupervisorOptions::kTick, tick_atom_v);
+    return {
+        [this](open_atom, OpenSession& opening) { return on_open(std::move(opening)); },
+        [this](describe_atom) { return describe(); },
+        [this](stats_atom) { return on_stats(); },
+        [this](drain_atom, caf::timespan limit) { return on_drain(limit); },
+        [this](reserve_atom, SessionId session, std::int64_t pages, caf::timespan limit) {
+          return on_reserve(session, pages, limit);
+        },
+        [this](freed_atom) { serve_line(); },
+        [this](tick_atom) { on_tick(); },
+    };
+  }
+
+ private:
+  static std::size_t longest_piece(const Vocabulary& vocabulary) {
+    std::size_t longest = 1;
+    for (TokenId id = 0; id < vocabulary.size(); ++id) longest = std::max(longest, vocabulary.bytes(id).size());
+    return longest;
+  }
+
+  // -- sessions -------------------------------------------------------------------------------------------------------
+
+  caf::result<SessionActor> on_open(OpenSession opening) {
+    if (auto refused = refuse(opening)) return to_caf(*refused);
+    const SessionId id = ++last_session_;
+    SessionHome home{text_,       engine_->pages(), engine_->context(), engine_->shape().vocabulary, max_text_bytes_,
+                     caf::actor_cast<caf::weak_actor_ptr>(self_), batcher_, text_actor_};
+    SessionControl session = spawn_session(self_->system(), std::move(home), id, std::move(opening));
+    self_->monitor(session);
+    sessions_.emplace(session.address(), caf::actor_cast<caf::weak_actor_ptr>(session));
+    return SessionActor(session);
+  }
+
+  std::optional<Error> refuse(const OpenSession& opening) const {
+    if (draining_) return Error{ErrorCode::shutting_down, "the host is draining and opens no more sessions"};
+    if (failed_) return *failed_;
+    if (static_cast<std::int64_t>(sessions_.size()) >= options_.max_sessions) {
+      return Error{ErrorCode::overloaded, std::to_string(sessions_.size()) + " sessions are open, the most this host keeps"};
+    }
+    if (auto sampling = opening.sampling.validate(engine_->shape().vocabulary); !sampling) return sampling.error();
+    if (!opening.past) return std::nullopt;
+    if (!opening.system.empty()) return Error{ErrorCode::bad_input, "give a system text or a past, not both"};
+    const auto wrong = std::ranges::find_if(opening.past->tokens, [&](TokenId token) {
+      return token < 0 || token >= engine_->shape().vocabulary;
+    });
+    if (wrong == opening.past->tokens.end()) return std::nullopt;
+    return Error{ErrorCode::bad_input, "the transcript holds token " + std::to_string(*wrong) + ", outside the vocabulary"};
+  }
+
+  template <class... Ts>
+  void tell_sessions(const Ts&... message) {
+    for (auto& [address, weak] : sessions_) {
+      if (auto session = caf::actor_cast<SessionControl>(weak)) self_->send(session, message...);
+    }
+  }
+
+  // -- pages ----------------------------------------------------------------------------------------------------------
+
+  caf::result<PageGrant> on_reserve(SessionId session, std::int64_t pages, caf::timespan limit) {
+    const PagePool& pool = *engine_->pages();
+    if (pages > pool.total()) {
+      return to_caf({ErrorCode::out_of_memory,
+                     "the turn may need " + std::to_string(pages) + " more pages of 16 tokens; the whole pool has " +
+                         std::to_string(pool.total()) + ": ask for fewer tokens or give more --kv-memory"});
+    }
+    if (line_.size() >= SupervisorOptions::kLineLimit) {
+      return to_caf({ErrorCode::overloaded, std::to_string(line_.size()) + " turns wait for KV memory (" +
+                                                std::to_string(pool.free()) + " of " + std::to_string(pool.total()) +
+                                                " pages free): try again later"});
+    }
+    auto promise = self_->make_response_promise<PageGrant>();
+    line_.push_back({session, pages, Clock::now() + limit, promise});
+    serve_line();
+    return promise;
+  }
+
+  // First come, first served: a turn that fits does not overtake one that waits for more.
+  void serve_line() {
+    while (!line_.empty()) {
+      auto run = std::make_shared<PageRun>(engine_->pages());
+      if (!engine_->pages()->take(line_.front().pages, run->ids)) return;
+      line_.front().promise.deliver(PageGrant{std::move(run)});
+      line_.pop_front();
+    }
+  }
+
+  void drop_late(Clock::time_point now) {
+    std::erase_if(line_, [&](Waiter& waiter) {
+      if (now < waiter.deadline) return false;
+      waiter.promise.deliver(to_caf({ErrorCode::timed_out, "the turn waited too long for " +
+                                                               std::to_string(waiter.pages) + " pages; " +
+                                                               std::to_string(engine_->pages()->free()) + " are free"}));
+      return true;
+    });
+    serve_line();
+  }
+
+  // -- the batcher and the text actor -----------------------------------------------------------------------------------
+
+  void start_batcher() {
+    launch_began_ = std::make_shared<LaunchClock>(0);
+    batcher_ = spawn_batcher(self_->system(), {options_.run, engine_->max_rows(), launch_began_, options_.fuse},
+                             options_.detached);
+    self_->monitor(batcher_);
+  }
+
+  void start_text_actor() {
+    text_actor_ = spawn_text_actor(self_->system(), text_, options_.detached);
+    self_->monitor(text_actor_);
+  }
+
+  void on_batcher_down(const caf::error& reason) {
+    const auto now = Clock::now();
+    while (!restarts_.empty() && now - restarts_.front() > SupervisorOptions::kRestartWindow) restarts_.pop_front();
+    if (restarts_.size() >= SupervisorOptions::kRestarts) {
+      give_up(Error{ErrorCode::engine_failed, "the engine failed " + std::to_string(restarts_.size() + 1) +
+                                                  " times within " +
+                                                  std::to_string(SupervisorOptions::kRestartWindow.count()) +
+                                                  " s; last: " + caf::to_string(reason)});
+      return;
+    }
+    restarts_.push_back(now);
+    ++restarts_in_all_;
+    start_batcher();
+    tell_sessions(batcher_atom_v, batcher_);
+  }
+
+  void give_up(Error error) {
+    failed_ = std::move(error);
+    tell_sessions(batcher_atom_v, to_caf(*failed_));
+  }
+
+  void on_down(const caf::down_msg& down) {
+    if (down.source == batcher_.address()) return on_batcher_down(down.reason);
+    if (down.source == text_actor_.address()) return start_text_actor();
+    sessions_.erase(down.source);
+    serve_line();
+    if (sessions_.empty()) answer_drain(true);
+  }
+
+  void watch_launch(Clock::time_point now) {
+    const std::int64_t began = launch_began_->load();
+    const bool hangs = began != 0 && now.time_since_epoch() - Clock::duration(began) > SupervisorOptions::kHangLimit;
+    if (hangs == hangs_) return;
+    hangs_ = hangs;
+    if (hangs) {
+      tell_sessions(batcher_atom_v, to_caf({ErrorCode::engine_failed, "the launch in work does not end"}));
+    } else if (!failed_) {
+      tell_sessions(batcher_atom_v, batcher_);
+    }
+  }
+
+  // -- the host as others see it ------------------------------------------------------------------------------------------
+
+  HostInfo describe() const {
+    HostInfo info;
+    info.model = engine_->shape().name;
+    info.engine = engine_->describe();
+    info.fingerprint = engine_->fingerprint();
+    info.context = engine_->context();
+    info.pages_total = engine_->pages()->total();
+    info.pages_free = engine_->pages()->free();
+    info.sessions = static_cast<std::int64_t>(sessions_.size());
+    info.waiting = static_cast<std::int64_t>(line_.size());
+    info.batcher_restarts = restarts_in_all_;
+    info.ready = !failed_ && !hangs_ && !draining_;
+    return info;
+  }
+
+  caf::result<LaunchStats> on_stats() {
+    auto promise = self_->make_response_promise<LaunchStats>();
+    self_->request(batcher_, std::chrono::minutes(2), stats_atom_v)
+        .then([promise](LaunchStats& stats) mutable { promise.deliver(std::move(stats)); },
+              [promise](caf::error& error) mutable { promise.deliver(std::move(error)); });
+    return promise;
+  }
+
+  caf::result<bool> on_drain(caf::timespan limit) {
+    draining_ = true;
+    if (sessions_.empty()) return true;
+    auto promise = self_->make_response_promise<bool>();
+    drains_.push_back({Clock::now() + limit, promise});
+    return promise;
+  }
+
+  void answer_drain(bool empty) {
+    const auto now = Clock::now();
+    std::erase_if(drains_, [&](auto& drain) {
+      if (!empty && now < drain.first) return false;
+      drain.second.deliver(empty);
+      return true;
+    });
+  }
+
+  void on_tick() {
+    const auto now = Clock::now();
+    drop_late(now);
+    answer_drain(sessions_.empty());
+    watch_launch(now);
+    self_->delayed_send(self_, SupervisorOptions::kTick, tick_atom_v);
+  }
+
+  void on_exit(const caf::error& reason) {
+    for (auto& [address, weak] : sessions_) {
+      if (auto session = caf::actor_cast<SessionControl>(weak)) self_->send_exit(session, reason);
+    }
+    self_->send_exit(batcher_, reason);
+    self_->send_exit(text_actor_, reason);
+    self_->quit(reason);
+  }
+
+  HostControl::pointer self_;
+  std::shared_ptr<Engine> engine_;
+  SupervisorOptions options_;
+  std::shared_ptr<const TextSide> text_;
+  std::size_t max_text_bytes_ = 0;
+
+  std::unordered_map<caf::actor_addr, caf::weak_actor_ptr> sessions_;
+  SessionId last_session_ = 0;
+  std::deque<Waiter> line_;
+
+  BatcherActor batcher_;
+  TextActor text_actor_;
+  std::shared_ptr<LaunchClock> launch_began_;
+  std::deque<Clock::time_point> restarts_;
+  std::int64_t restarts_in_all_ = 0;
+  std::optional<Error> failed_;
+  bool hangs_ = false;
+
+  bool draining_ = false;
+  std::vector<std::pair<Clock::time_point, caf::typed_response_promise<bool>>> drains_;
+};
+
+}  // namespace
+
+HostControl spawn_supervisor(caf::actor_system& system, std::shared_ptr<Engine> engine, SupervisorOptions options) {
+  return system.spawn<HostControl::stateful_impl<SupervisorState>>(std::move(engine), std::move(options));
+}
+
+}  // namespace troupe

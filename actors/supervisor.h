@@ -1,0 +1,35 @@
+// The supervisor: the host actor of one process. It owns the engine, opens sessions, keeps the list of the living and
+// the line of turns that wait for pages, and starts a new batcher when one dies.
+//
+// Restarts have a limit (kRestarts within kRestartWindow): past it the engine counts as failed, every session is told,
+// and opens are refused. There is never a second batcher for one engine: the next starts only after the down message
+// of the last. A launch that takes longer than kHangLimit turns `ready` off and fails the turns in work; when it ends
+// after all, the sessions get their batcher back.
+// Ends on an exit message, taking sessions, batcher and text actor with it.
+#pragma once
+
+#include <chrono>
+#include <memory>
+
+#include "actors/messages.h"
+#include "runtime/engine.h"
+#include "runtime/isolate.h"
+
+namespace troupe {
+
+struct SupervisorOptions {
+  bool detached = true;       // false under the deterministic test scheduler
+  bool fuse = true;           // BatcherOptions::fuse
+  RunBatch run;               // what a test puts in the engine's place; empty: Engine::run
+  std::int64_t max_sessions = 100'000;
+
+  static constexpr std::size_t kLineLimit = 256;  // turns that wait for pages
+  static constexpr int kRestarts = 3;
+  static constexpr std::chrono::seconds kRestartWindow{10};
+  static constexpr std::chrono::seconds kHangLimit{60};
+  static constexpr std::chrono::milliseconds kTick{250};
+};
+
+HostControl spawn_supervisor(caf::actor_system& system, std::shared_ptr<Engine> engine, SupervisorOptions options);
+
+}  // namespace troupe

@@ -1,0 +1,179 @@
+#include "actors/troupe.h"
+
+#include <atomic>
+#include <utility>
+
+#include "actors/errors.h"
+#include "actors/reader.h"
+#include "actors/spawn.h"
+#include "actors/supervisor.h"
+
+namespace troupe {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Every short request to the house has this limit; turns have their own.
+constexpr auto kAnswerLimit = std::chrono::seconds(120);
+
+// Set on the threads of every facade's actor system: a blocking call from one of them could wait for itself.
+thread_local bool inside_actor_thread = false;
+
+struct MarkThreads final : caf::thread_hook {
+  void init(caf::actor_system&) override {}
+  void thread_started() override { inside_actor_thread = true; }
+  void thread_terminates() override {}
+};
+
+struct Config : caf::actor_system_config {
+  Config() {
+    configure(*this);
+    add_thread_hook<MarkThreads>();
+  }
+};
+
+Error called_inside() {
+  return {ErrorCode::bad_input, "a blocking call from inside an actor of the host: send messages instead (actors/spawn.h)"};
+}
+
+Error gone() { return {ErrorCode::shutting_down, "the host is gone"}; }
+
+}  // namespace
+
+struct Host::State {
+  explicit State(const HostOptions& host_options) : options(host_options), system(config) {}
+  ~State();
+
+  HostOptions options;
+  Config config;
+  caf::actor_system system;
+  HostControl actor;
+
+  // One request from a thread that is no actor.
+  template <class Answer, class... Message>
+  Result<Answer> ask(const Message&... message) {
+    if (inside_actor_thread) return called_inside();
+    caf::scoped_actor self{system};
+    Result<Answer> answer = gone();
+    self->request(actor, kAnswerLimit, message...)
+        .receive([&](Answer& value) { answer = std::move(value); },
+                 [&](caf::error& error) { answer = from_caf(error); });
+    return answer;
+  }
+};
+
+// Turns may end in peace for a while; then everything goes. The actor system's own destructor waits for all actors.
+Host::State::~State() {
+  caf::scoped_actor self{system};
+  self->request(actor, options.drain_limit + std::chrono::seconds(1), drain_atom_v, caf::timespan(options.drain_limit))
+      .receive([](bool) {}, [](caf::error&) {});
+  self->send_exit(actor, caf::exit_reason::user_shutdown);
+  self->wait_for(actor);
+  actor = nullptr;
+}
+
+struct Session::State {
+  std::weak_ptr<Host::State> host;
+  SessionActor actor;
+
+  ~State() {
+    if (auto alive = host.lock()) caf::anon_send(actor, close_atom_v);
+  }
+};
+
+Session::Session(std::shared_ptr<State> state) : state_(std::move(state)) {}
+Session::Session(Session&&) noexcept = default;
+Session& Session::operator=(Session&&) noexcept = default;
+Session::~Session() = default;
+
+Result<TurnEnd> Session::say(std::string_view text, const TurnOptions& options, const OnDelta& on_delta) {
+  Turn turn;
+  turn.text = std::string(text);
+  turn.limits = options.limits;
+  turn.sampling = options.sampling;
+  turn.logprobs = options.logprobs;
+  turn.time_limit = options.time_limit;
+  return take(std::move(turn), on_delta);
+}
+
+Result<TurnEnd> Session::take(Turn turn, const OnDelta& on_delta) {
+  if (inside_actor_thread) return called_inside();
+  const std::shared_ptr<State> state = state_;  // the object may be moved from while this thread waits
+  auto host = state->host.lock();
+  if (!host) return gone();
+  // A little more than the turn's own limit, after which the session itself answers.
+  const auto deadline = Clock::now() + turn.time_limit + std::chrono::seconds(60);
+  auto slot = std::make_shared<Mailslot>();
+  spawn_reader(host->system, state->actor, std::move(turn), static_cast<bool>(on_delta), slot);
+  host.reset();  // a host may go while a turn runs: the turn is then cancelled
+  std::optional<TextDelta> delta;
+  for (;;) {
+    if (!slot->next(deadline, delta)) return Error{ErrorCode::timed_out, "the session did not answer in time"};
+    if (!delta) return slot->take_end();
+    const bool go_on = on_delta(*delta);
+    auto alive = state->host.lock();
+    if (!alive) continue;
+    if (!go_on) caf::anon_send(state->actor, stop_atom_v);
+    caf::anon_send(state->actor, credit_atom_v, std::int32_t{1});
+  }
+}
+
+void Session::stop() {
+  if (auto host = state_->host.lock()) caf::anon_send(state_->actor, stop_atom_v);
+}
+
+Result<Transcript> Session::transcript() {
+  if (inside_actor_thread) return called_inside();
+  auto host = state_->host.lock();
+  if (!host) return gone();
+  caf::scoped_actor self{host->system};
+  Result<Transcript> answer = gone();
+  self->request(state_->actor, kAnswerLimit, transcript_atom_v)
+      .receive([&](Transcript& value) { answer = std::move(value); }, [&](caf::error& error) { answer = from_caf(error); });
+  return answer;
+}
+
+Host::Host(std::shared_ptr<State> state) : state_(std::move(state)) {}
+Host::Host(Host&&) noexcept = default;
+Host& Host::operator=(Host&&) noexcept = default;
+Host::~Host() = default;
+
+Result<Host> Host::open(const std::string& model_path, const HostOptions& options) {
+  if (inside_actor_thread) return called_inside();
+  EngineOptions engine_options;
+  engine_options.isa = options.isa;
+  engine_options.threads = options.threads;
+  engine_options.kv_type = options.kv_type;
+  engine_options.context = options.context;
+  engine_options.kv_memory = options.kv_memory;
+  engine_options.progress = options.progress;
+  auto engine = Engine::open(model_path, engine_options);
+  if (!engine) return engine.error();
+  auto state = std::make_shared<State>(options);
+  SupervisorOptions supervisor;
+  supervisor.fuse = options.fuse;
+  state->actor = spawn_supervisor(state->system, std::move(*engine), std::move(supervisor));
+  return Host(std::move(state));
+}
+
+Result<Session> Host::open_session(OpenSession opening) {
+  auto actor = state_->ask<SessionActor>(open_atom_v, opening);
+  if (!actor) return actor.error();
+  auto state = std::make_shared<Session::State>();
+  state->host = state_;
+  state->actor = std::move(*actor);
+  return Session(std::move(state));
+}
+
+Result<TurnEnd> Host::generate(Turn turn, const OnDelta& on_delta) {
+  OpenSession opening;
+  if (turn.sampling) opening.sampling = *turn.sampling;
+  auto session = open_session(std::move(opening));
+  if (!session) return session.error();
+  return session->take(std::move(turn), on_delta);
+}
+
+Result<HostInfo> Host::describe() const { return state_->ask<HostInfo>(describe_atom_v); }
+Result<LaunchStats> Host::launch_stats() const { return state_->ask<LaunchStats>(stats_atom_v); }
+
+}  // namespace troupe

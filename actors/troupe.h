@@ -1,0 +1,92 @@
+// The blocking facade: many conversations on one model, from plain C++ threads, without a word of CAF.
+//
+//     auto host = troupe::Host::open("model.gguf", {});
+//     if (!host) return complain(host.error());
+//     auto session = host->open_session({.system = "You are brief."});
+//     auto end = session->say("Why is the sky blue?", {}, [](const troupe::TextDelta& delta) { print(delta.text); });
+//
+// Every member may be called from any thread at any time; a Host may be shared by all of them. Calls block until their
+// answer is there or their time limit has passed. Callbacks run on the calling thread; a callback that is slow parks
+// its own session and no other. stop() works from any thread and from inside a callback.
+// A session's answer does not depend on who shares the batch, bit for bit (docs/numerics.md).
+//
+// A Session lives no longer than its Host: calls on one whose host is gone return `shutting_down`. Calling from inside
+// one of the host's own actors would block the thread that has to answer: refused with `bad_input`.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "actors/records.h"
+#include "kernels/kv_layout.h"
+#include "kernels/result.h"
+
+namespace troupe {
+
+struct HostOptions {
+  std::string isa;               // "" or "auto": the best; "reference", "avx2", "avx512", "vnni"
+  int threads = 0;               // 0: every CPU this process may use
+  KvType kv_type = KvType::f16;
+  std::int64_t context = 0;      // tokens a session may hold; 0: what the model was trained for
+  std::uint64_t kv_memory = 0;   // bytes; 0: see EngineOptions
+  bool fuse = true;              // false: every step is a launch of its own (for benchmarks only)
+  std::function<void(std::uint64_t done, std::uint64_t total)> progress;  // of loading, in bytes
+  std::chrono::milliseconds drain_limit{5000};  // how long the destructor lets running turns go on
+};
+
+// Called for each piece of text. Return false to stop the answer.
+using OnDelta = std::function<bool(const TextDelta&)>;
+
+struct TurnOptions {
+  TurnLimits limits{};
+  std::optional<SamplingParams> sampling{};
+  std::int32_t logprobs = -1;
+  std::chrono::milliseconds time_limit{std::chrono::minutes(10)};
+};
+
+class Session {
+ public:
+  Session(Session&&) noexcept;
+  Session& operator=(Session&&) noexcept;
+  ~Session();  // closes the session; a turn in work on another thread ends as cancelled
+
+  // The next message of a chat.
+  Result<TurnEnd> say(std::string_view text, const TurnOptions& options = {}, const OnDelta& on_delta = {});
+  // Any turn (records.h): text or tokens that follow as they are, another role.
+  Result<TurnEnd> take(Turn turn, const OnDelta& on_delta = {});
+  // Ends the turn in work, if any, as cancelled. Does not wait.
+  void stop();
+  Result<Transcript> transcript();
+
+ private:
+  friend class Host;
+  struct State;
+  explicit Session(std::shared_ptr<State> state);
+  std::shared_ptr<State> state_;
+};
+
+class Host {
+ public:
+  static Result<Host> open(const std::string& model_path, const HostOptions& options);
+  Host(Host&&) noexcept;
+  Host& operator=(Host&&) noexcept;
+  ~Host();  // refuses new sessions, lets turns end within drain_limit, then stops everything
+
+  Result<Session> open_session(OpenSession opening = {});
+  // One stateless request: a session of its own for one turn.
+  Result<TurnEnd> generate(Turn turn, const OnDelta& on_delta = {});
+
+  Result<HostInfo> describe() const;
+  Result<LaunchStats> launch_stats() const;
+
+ private:
+  friend class Session;
+  struct State;
+  explicit Host(std::shared_ptr<State> state);
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace troupe

@@ -1,0 +1,98 @@
+#include "actors/turn_work.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace troupe {
+
+const char* name(SessionPhase phase) {
+  switch (phase) {
+    case SessionPhase::idle: return "idle";
+    case SessionPhase::planning: return "planning";
+    case SessionPhase::queued: return "queued";
+    case SessionPhase::prefilling: return "prefilling";
+    case SessionPhase::decoding: return "decoding";
+    case SessionPhase::parked: return "parked";
+  }
+  return "idle";
+}
+
+std::shared_ptr<SamplerState> accepted(std::shared_ptr<SamplerState> state, TokenId token) {
+  if (state.use_count() > 1) state = std::make_shared<SamplerState>(*state);
+  ++state->in_answer[token];
+  return state;
+}
+
+TurnWork::TurnWork(WaitingTurn waiting, std::shared_ptr<const Vocabulary> vocabulary,
+                   const SamplingParams& session_sampling)
+    : turn(std::move(waiting.turn)),
+      sink(std::move(waiting.sink)),
+      promise(std::move(waiting.promise)),
+      sampling(std::make_shared<SamplingParams>(turn.sampling ? *turn.sampling : session_sampling)),
+      answer(std::move(vocabulary), turn.limits),
+      credit(turn.credit),
+      deadline(started + turn.time_limit) {}
+
+void TurnWork::began(std::int64_t total, std::int64_t in_cache, std::int64_t context) {
+  begun = true;
+  prompt = total;
+  cached = in_cache;
+  const std::int64_t room = context - total;
+  const std::int64_t wanted = turn.limits.max_tokens > 0 ? turn.limits.max_tokens : room;
+  worst_case = total + std::min(room, wanted);
+}
+
+std::shared_ptr<SamplerState> TurnWork::first_sampler_state(const std::vector<TokenId>& prompt_tokens) const {
+  const bool repetition = sampling->repetition_penalty != 1.0f;
+  if (!repetition && sampling->frequency_penalty == 0.0f && sampling->presence_penalty == 0.0f) return nullptr;
+  auto state = std::make_shared<SamplerState>();
+  if (repetition) {
+    for (TokenId token : prompt_tokens) ++state->in_prompt[token];
+  }
+  return state;
+}
+
+void TurnWork::token_came() {
+  last_token = Clock::now();
+  if (answer.tokens().empty()) first_token = last_token;
+}
+
+std::optional<TextDelta> TurnWork::take(Sampled& sampled) {
+  std::string text = answer.accept(sampled.token);
+  if (!sink) return std::nullopt;
+  unsent_.tokens.push_back(sampled.token);
+  if (turn.logprobs >= 0) unsent_.logprobs.push_back(std::move(sampled));
+  return release(std::move(text));
+}
+
+std::optional<TextDelta> TurnWork::close(FinishReason reason) {
+  std::string text = answer.reason() == FinishReason::none ? answer.end(reason) : std::string();
+  if (!sink || (text.empty() && unsent_.tokens.empty())) return std::nullopt;
+  unsent_.text = std::move(text);
+  return std::exchange(unsent_, {});
+}
+
+std::optional<TextDelta> TurnWork::release(std::string text) {
+  if (text.empty()) return std::nullopt;
+  --credit;
+  unsent_.text = std::move(text);
+  return std::exchange(unsent_, {});
+}
+
+TurnEnd TurnWork::summary() const {
+  TurnEnd end;
+  end.reason = answer.reason();
+  end.text = answer.text();
+  end.tokens = answer.tokens();
+  end.prompt_tokens = prompt;
+  end.cached_tokens = cached;
+  end.computed_tokens = computed;
+  end.queued = admitted - started;
+  if (!answer.tokens().empty()) {
+    end.prefill = first_token - admitted;
+    end.decode = last_token - first_token;
+  }
+  return end;
+}
+
+}  // namespace troupe

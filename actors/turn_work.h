@@ -1,0 +1,71 @@
+// TurnWork: the turn that a session has in work: its request, its growing answer, its credit and its clock.
+//
+// Plain bookkeeping of one turn, so that the session actor (actors/session.cpp) only decides and sends.
+#pragma once
+
+#include <caf/all.hpp>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "actors/messages.h"
+#include "runtime/answer.h"
+
+namespace troupe {
+
+// A turn in line, with who asked for it and who reads it (sink may be invalid: nobody streams).
+struct WaitingTurn {
+  Turn turn;
+  SinkActor sink;
+  caf::typed_response_promise<TurnEnd> promise;
+};
+
+// `token` joins what the penalties count. Copies the state only if a step still reads it.
+std::shared_ptr<SamplerState> accepted(std::shared_ptr<SamplerState> state, TokenId token);
+
+struct TurnWork {
+  TurnWork(WaitingTurn waiting, std::shared_ptr<const Vocabulary> vocabulary, const SamplingParams& session_sampling);
+
+  // The prompt is planned: `total` tokens, `cached` of them in the cache.
+  void began(std::int64_t total, std::int64_t cached, std::int64_t context);
+  // What penalties know before the first token; null when no penalty is on.
+  std::shared_ptr<SamplerState> first_sampler_state(const std::vector<TokenId>& prompt) const;
+
+  void token_came();
+  // The sampled token joins the answer. The delta to send now, if the sink is there and something is to be told.
+  std::optional<TextDelta> take(Sampled& sampled);
+  // The answer ends: what was held back, as a last delta.
+  std::optional<TextDelta> close(FinishReason reason);
+  TurnEnd summary() const;
+
+  bool has_credit() const { return !sink || credit > 0; }
+  // One delta may still go out for the token in hand, and the next one needs a credit of its own.
+  bool may_run_ahead() const { return !sink || credit > 1; }
+
+  using Clock = std::chrono::steady_clock;
+
+  Turn turn;
+  SinkActor sink;
+  caf::typed_response_promise<TurnEnd> promise;
+  std::shared_ptr<const SamplingParams> sampling;
+  Answer answer;
+  PromptJob job;
+  std::int32_t credit = 0;
+  std::int64_t worst_case = 0;  // tokens the cache must be able to hold
+  std::int64_t prompt = 0;
+  std::int64_t cached = 0;
+  std::int64_t computed = 0;
+  bool begun = false;  // the conversation holds this turn's prompt
+  Clock::time_point started = Clock::now();
+  Clock::time_point admitted = started;
+  Clock::time_point first_token = started;
+  Clock::time_point last_token = started;
+  Clock::time_point deadline;
+
+ private:
+  std::optional<TextDelta> release(std::string text);
+  TextDelta unsent_;  // tokens whose text is still held
+};
+
+}  // namespace troupe

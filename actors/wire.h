@@ -1,0 +1,172 @@
+// How records cross the wire: one `inspect` a record.
+//
+// Floats and doubles are written as the integer of their bits, never as text or as floating point: an infinite or NaN
+// float in a remote message can silence a whole link. Containers are bounded where they are read (records.h limits are
+// checked again by whoever acts on a record: the wire is not trusted).
+#pragma once
+
+#include <bit>
+#include <caf/all.hpp>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "actors/records.h"
+
+namespace troupe {
+
+// A field holding a float, a double or Seconds, as its bits.
+template <class Inspector, class Float>
+auto bits_field(Inspector& f, caf::string_view field_name, Float& value) {
+  using Bits = std::conditional_t<sizeof(Float) == 4, std::uint32_t, std::uint64_t>;
+  auto get = [&value] { return std::bit_cast<Bits>(value); };
+  auto set = [&value](Bits bits) {
+    value = std::bit_cast<Float>(bits);
+    return true;
+  };
+  return f.field(field_name, get, set);
+}
+
+// An enum as its number; numbers past `last` are refused.
+template <class Inspector, class Enum>
+auto enum_field(Inspector& f, caf::string_view field_name, Enum& value, Enum last) {
+  auto get = [&value] { return static_cast<std::uint8_t>(value); };
+  auto set = [&value, last](std::uint8_t number) {
+    if (number > static_cast<std::uint8_t>(last)) return false;
+    value = static_cast<Enum>(number);
+    return true;
+  };
+  return f.field(field_name, get, set);
+}
+
+// ErrorCode as CAF wants an error category.
+inline std::string to_string(ErrorCode code) { return name(code); }
+inline bool from_string(caf::string_view text, ErrorCode& out) {
+  for (int i = 0; i <= static_cast<int>(ErrorCode::engine_failed); ++i) {
+    const auto code = static_cast<ErrorCode>(i);
+    if (text != name(code)) continue;
+    out = code;
+    return true;
+  }
+  return false;
+}
+inline bool from_integer(std::uint8_t number, ErrorCode& out) {
+  out = static_cast<ErrorCode>(number);
+  return number <= static_cast<std::uint8_t>(ErrorCode::engine_failed);
+}
+template <class Inspector>
+bool inspect(Inspector& f, ErrorCode& code) {
+  return caf::default_enum_inspect(f, code);
+}
+
+template <class Inspector>
+bool inspect(Inspector& f, Message& x) {
+  return f.object(x).fields(f.field("role", x.role), f.field("content", x.content));
+}
+
+template <class Inspector>
+bool inspect(Inspector& f, TokenLogprob& x) {
+  return f.object(x).fields(f.field("token", x.token), bits_field(f, "logprob", x.logprob));
+}
+
+template <class Inspector>
+bool inspect(Inspector& f, Sampled& x) {
+  return f.object(x).fields(f.field("token", x.token), bits_field(f, "logprob", x.logprob), f.field("top", x.top));
+}
+
+// One (token, bias) pair of SamplingParams::logit_bias.
+template <class Inspector>
+bool inspect(Inspector& f, std::pair<TokenId, float>& x) {
+  return f.object(x).fields(f.field("token", x.first), bits_field(f, "bias", x.second));
+}
+
+template <class Inspector>
+bool inspect(Inspector& f, SamplingParams& x) {
+  return f.object(x).fields(bits_field(f, "temperature", x.temperature), f.field("top_k", x.top_k),
+                            bits_field(f, "top_p", x.top_p), bits_field(f, "min_p", x.min_p),
+                            bits_field(f, "repetition_penalty", x.repetition_penalty),
+                            bits_field(f, "frequency_penalty", x.frequency_penalty),
+                            bits_field(f, "presence_penalty", x.presence_penalty), f.field("logit_bias", x.logit_bias),
+                            f.field("seed", x.seed));
+}
+
+template <class Inspector>
+bool inspect(Inspector& f, TurnLimits& x) {
+  return f.object(x).fields(f.field("max_tokens", x.max_tokens), f.field("min_tokens", x.min_tokens),
+                            f.field("ignore_eos", x.ignore_eos), f.field("stop", x.stop),
+                            f.field("end_tokens", x.end_tokens));
+}
+
+inline std::string to_string(SessionPhase phase) { return name(phase); }
+inline bool from_string(caf::string_view text, SessionPhase& out) {
+  for (int i = 0; i <= static_cast<int>(SessionPhase::parked); ++i) {
+    const auto phase = static_cast<SessionPhase>(i);
+    if (text != name(phase)) continue;
+    out = phase;
+    return true;
+  }
+  return false;
+}
+inline bool from_integer(std::uint8_t number, SessionPhase& out) {
+  out = static_cast<SessionPhase>(number);
+  return number <= static_cast<std::uint8_t>(SessionPhase::parked);
+}
+template <class Inspector>
+bool inspect(Inspector& f, SessionPhase& phase) {
+  return caf::default_enum_inspect(f, phase);
+}
+
+template <class Inspector>
+bool inspect(Inspector& f, Transcript& x) {
+  return f.object(x).fields(f.field("messages", x.messages), f.field("tokens", x.tokens));
+}
+
+template <class Inspector>
+bool inspect(Inspector& f, OpenSession& x) {
+  return f.object(x).fields(f.field("system", x.system), f.field("past", x.past), f.field("sampling", x.sampling),
+                            f.field("key", x.key));
+}
+
+template <class Inspector>
+bool inspect(Inspector& f, Turn& x) {
+  auto get_limit = [&x] { return static_cast<std::int64_t>(x.time_limit.count()); };
+  auto set_limit = [&x](std::int64_t ms) {
+    x.time_limit = std::chrono::milliseconds(ms);
+    return true;
+  };
+  return f.object(x).fields(enum_field(f, "kind", x.kind, Turn::Kind::tokens), f.field("role", x.role),
+                            f.field("text", x.text), f.field("tokens", x.tokens), f.field("limits", x.limits),
+                            f.field("sampling", x.sampling), f.field("logprobs", x.logprobs),
+                            f.field("credit", x.credit), f.field("time_limit_ms", get_limit, set_limit));
+}
+
+template <class Inspector>
+bool inspect(Inspector& f, TextDelta& x) {
+  return f.object(x).fields(f.field("text", x.text), f.field("tokens", x.tokens), f.field("logprobs", x.logprobs));
+}
+
+template <class Inspector>
+bool inspect(Inspector& f, TurnEnd& x) {
+  return f.object(x).fields(enum_field(f, "reason", x.reason, FinishReason::cancelled), f.field("text", x.text),
+                            f.field("tokens", x.tokens), f.field("prompt_tokens", x.prompt_tokens),
+                            f.field("cached_tokens", x.cached_tokens), f.field("computed_tokens", x.computed_tokens),
+                            bits_field(f, "queued", x.queued), bits_field(f, "prefill", x.prefill),
+                            bits_field(f, "decode", x.decode));
+}
+
+template <class Inspector>
+bool inspect(Inspector& f, HostInfo& x) {
+  return f.object(x).fields(f.field("model", x.model), f.field("engine", x.engine),
+                            f.field("fingerprint", x.fingerprint), f.field("context", x.context),
+                            f.field("pages_total", x.pages_total), f.field("pages_free", x.pages_free),
+                            f.field("sessions", x.sessions), f.field("waiting", x.waiting),
+                            f.field("batcher_restarts", x.batcher_restarts), f.field("ready", x.ready));
+}
+
+template <class Inspector>
+bool inspect(Inspector& f, LaunchStats& x) {
+  return f.object(x).fields(f.field("launches", x.launches), f.field("rows", x.rows), f.field("by_width", x.by_width),
+                            f.field("by_decode_width", x.by_decode_width), bits_field(f, "busy", x.busy));
+}
+
+}  // namespace troupe

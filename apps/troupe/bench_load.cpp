@@ -1,0 +1,236 @@
+#include "apps/troupe/bench_load.h"
+
+#include <algorithm>
+#include <chrono>
+#include <future>
+#include <numeric>
+#include <thread>
+
+#include "actors/errors.h"
+#include "actors/spawn.h"
+#include "actors/supervisor.h"
+
+namespace troupe::app {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr auto kLimit = std::chrono::hours(1);
+
+double seconds_between(Clock::time_point a, Clock::time_point b) { return std::chrono::duration<double>(b - a).count(); }
+
+// Distinct prompts of plain tokens, spread over the vocabulary by a fixed rule.
+std::vector<TokenId> prompt_of(int session, std::int32_t tokens, std::int64_t vocabulary) {
+  std::vector<TokenId> ids;
+  std::uint64_t state = 0x9E3779B97F4A7C15ull * static_cast<std::uint64_t>(session + 1);
+  for (std::int32_t i = 0; i < tokens; ++i) {
+    state = state * 6364136223846793005ull + 1442695040888963407ull;
+    ids.push_back(static_cast<TokenId>((state >> 33) % static_cast<std::uint64_t>(vocabulary)));
+  }
+  return ids;
+}
+
+Turn turn_of(int session, const Load& load, std::int64_t vocabulary) {
+  Turn turn;
+  turn.kind = Turn::Kind::tokens;
+  turn.tokens = prompt_of(session, load.prompt, vocabulary);
+  turn.limits.max_tokens = load.generate;
+  turn.limits.ignore_eos = true;
+  turn.sampling = SamplingParams::greedy();
+  turn.time_limit = kLimit;
+  return turn;
+}
+
+struct Outcome {
+  Clock::time_point began;
+  std::vector<std::vector<Clock::time_point>> tokens;  // by session, when each delta came
+  std::vector<TurnEnd> ends;
+  std::optional<Error> error;
+};
+
+// Opens the sessions, starts all turns at once, is their sink, and reports when all have ended.
+class CollectorState {
+ public:
+  static constexpr const char* name = "troupe.bench";
+
+  CollectorState(SinkActor::pointer self, HostActor host, Load load, std::int64_t vocabulary,
+                 std::shared_ptr<std::promise<Outcome>> done)
+      : self_(self), host_(std::move(host)), load_(load), vocabulary_(vocabulary), done_(std::move(done)) {}
+
+  SinkActor::behavior_type make_behavior() {
+    for (int i = 0; i < load_.sessions; ++i) open();
+    return {[this](TextDelta& delta) {
+      const auto now = Clock::now();
+      const auto sender = caf::actor_cast<SessionActor>(self_->current_sender());
+      const auto index = static_cast<std::size_t>(std::ranges::find(sessions_, sender) - sessions_.begin());
+      outcome_.tokens[index].insert(outcome_.tokens[index].end(), delta.tokens.size(), now);
+      self_->send(sender, credit_atom_v, std::int32_t{1});
+    }};
+  }
+
+ private:
+  void open() {
+    self_->request(host_, kLimit, open_atom_v, OpenSession{})
+        .then(
+            [this](SessionActor& session) {
+              sessions_.push_back(std::move(session));
+              if (static_cast<int>(sessions_.size()) == load_.sessions) start();
+            },
+            [this](caf::error& error) { fail(error); });
+  }
+
+  void start() {
+    outcome_.began = Clock::now();
+    outcome_.tokens.resize(sessions_.size());
+    outcome_.ends.resize(sessions_.size());
+    for (std::size_t i = 0; i < sessions_.size(); ++i) {
+      self_->request(sessions_[i], kLimit, say_atom_v, turn_of(static_cast<int>(i), load_, vocabulary_), SinkActor(self_))
+          .then(
+              [this, i](TurnEnd& end) {
+                outcome_.ends[i] = std::move(end);
+                if (++ended_ == load_.sessions) finish();
+              },
+              [this](caf::error& error) { fail(error); });
+    }
+  }
+
+  void fail(const caf::error& error) {
+    if (!outcome_.error) outcome_.error = from_caf(error);
+    finish();
+  }
+
+  void finish() {
+    if (!done_) return;
+    for (auto& session : sessions_) caf::anon_send(session, close_atom_v);
+    std::exchange(done_, nullptr)->set_value(std::move(outcome_));
+    self_->quit();
+  }
+
+  SinkActor::pointer self_;
+  HostActor host_;
+  Load load_;
+  std::int64_t vocabulary_;
+  std::shared_ptr<std::promise<Outcome>> done_;
+  std::vector<SessionActor> sessions_;
+  Outcome outcome_;
+  int ended_ = 0;
+};
+
+LoadResult digest(Outcome outcome, LaunchStats launches) {
+  LoadResult result;
+  result.launches = std::move(launches);
+  Clock::time_point last_first = outcome.began, last = outcome.began;
+  for (std::size_t i = 0; i < outcome.tokens.size(); ++i) {
+    result.answers.push_back(std::move(outcome.ends[i].tokens));
+    const auto& times = outcome.tokens[i];
+    if (times.empty()) continue;
+    result.first_token_ms.push_back(1e3 * seconds_between(outcome.began, times.front()));
+    last_first = std::max(last_first, times.front());
+    last = std::max(last, times.back());
+    for (std::size_t k = 1; k < times.size(); ++k) result.gap_ms.push_back(1e3 * seconds_between(times[k - 1], times[k]));
+  }
+  result.seconds = seconds_between(outcome.began, last);
+  result.decode_seconds = seconds_between(last_first, last);
+  // Tokens that came while all were decoding: what a prompt still computes would be counted against decode otherwise.
+  double counted = 0;
+  for (const auto& times : outcome.tokens) {
+    counted += static_cast<double>(std::ranges::count_if(times, [&](auto t) { return t > last_first; }));
+  }
+  result.tokens_per_second = result.decode_seconds > 0 ? counted / result.decode_seconds : 0;
+  double rows = 0, with_decode = 0;
+  for (std::size_t w = 1; w < result.launches.by_decode_width.size(); ++w) {
+    with_decode += static_cast<double>(result.launches.by_decode_width[w]);
+    rows += static_cast<double>(w * result.launches.by_decode_width[w]);
+  }
+  result.mean_width = with_decode > 0 ? rows / with_decode : 0;
+  return result;
+}
+
+}  // namespace
+
+Result<LoadResult> run_load(const std::shared_ptr<Engine>& engine, const Load& load) {
+  caf::actor_system_config config;
+  configure(config);
+  caf::actor_system system{config};
+  SupervisorOptions options;
+  options.fuse = load.fuse;
+  HostControl host = spawn_supervisor(system, engine, options);
+  auto done = std::make_shared<std::promise<Outcome>>();
+  auto outcome = done->get_future();
+  system.spawn<SinkActor::stateful_impl<CollectorState>>(HostActor(host), load, engine->shape().vocabulary, done);
+  Outcome finished = outcome.get();
+  caf::scoped_actor self{system};
+  LaunchStats launches;
+  self->request(host, kLimit, stats_atom_v)
+      .receive([&](LaunchStats& stats) { launches = std::move(stats); },
+               [&](caf::error& error) { finished.error = from_caf(error); });
+  self->send_exit(host, caf::exit_reason::user_shutdown);
+  self->wait_for(host);
+  if (finished.error) return *finished.error;
+  return digest(std::move(finished), std::move(launches));
+}
+
+LoopResult run_loop(Engine& engine, const Load& load) {
+  const std::int64_t vocabulary = engine.shape().vocabulary;
+  const SamplingParams greedy = SamplingParams::greedy();
+  LoopResult result;
+  std::vector<KvCache> caches;
+  std::vector<std::vector<TokenId>> next;
+  for (int i = 0; i < load.sessions; ++i) {
+    caches.emplace_back(engine.pages());
+    if (!caches.back().reserve(load.prompt + load.generate)) return result;
+    next.push_back(prompt_of(i, load.prompt, vocabulary));
+  }
+  result.answers.resize(next.size());
+  const auto launch = [&](std::size_t first, std::size_t count) {
+    std::vector<KvLease> leases;
+    std::vector<Slice> batch(count);
+    for (std::size_t i = 0; i < count; ++i) leases.push_back(caches[first + i].lend());
+    for (std::size_t i = 0; i < count; ++i) {
+      batch[i].cache = &leases[i];
+      batch[i].position = leases[i].position();
+      batch[i].tokens = next[first + i];
+      batch[i].wants_token = batch[i].ban_end = true;
+      batch[i].sampling = &greedy;
+    }
+    engine.run(batch);
+    for (std::size_t i = 0; i < count; ++i) {
+      caches[first + i].commit(leases[i].position() + static_cast<std::int64_t>(next[first + i].size()));
+      next[first + i] = {batch[i].sampled.token};
+      result.answers[first + i].push_back(batch[i].sampled.token);
+    }
+  };
+  for (std::size_t i = 0; i < next.size(); ++i) launch(i, 1);
+  const auto began = Clock::now();
+  for (std::int32_t t = 1; t < load.generate; ++t) launch(0, next.size());
+  const double seconds = seconds_between(began, Clock::now());
+  result.seconds_a_launch = seconds / std::max(1, load.generate - 1);
+  result.tokens_per_second = static_cast<double>(next.size()) * (load.generate - 1) / seconds;
+  return result;
+}
+
+double read_bandwidth(int threads) {
+  constexpr std::size_t kBytes = std::size_t{1} << 30;
+  constexpr int kPasses = 5;
+  const Buffer memory = allocate_host(kBytes);
+  auto* words = reinterpret_cast<std::uint64_t*>(memory.data());
+  std::fill_n(words, kBytes / 8, 1);
+  const std::size_t share = kBytes / 8 / static_cast<std::size_t>(threads);
+  double best = 0;
+  std::vector<std::uint64_t> sums(static_cast<std::size_t>(threads) * 8);
+  for (int pass = 0; pass < kPasses; ++pass) {
+    const auto began = Clock::now();
+    {
+      std::vector<std::jthread> readers;
+      for (int t = 0; t < threads; ++t) {
+        readers.emplace_back([&, t] {
+          const std::uint64_t* from = words + static_cast<std::size_t>(t) * share;
+          sums[static_cast<std::size_t>(t) * 8] += std::accumulate(from, from + share, std::uint64_t{0});
+        });
+      }
+    }
+    best = std::max(best, static_cast<double>(kBytes) / 1e9 / seconds_between(began, Clock::now()));
+  }
+  return best;
+}
+
+}  // namespace troupe::app

@@ -1,0 +1,61 @@
+#include <cstdio>
+
+#include "apps/troupe/command.h"
+#include "apps/troupe/interrupt.h"
+#include "apps/troupe/options.h"
+
+namespace troupe::app {
+namespace {
+
+struct Flags {
+  ModelFlags model;
+  SamplingFlags sampling;
+  std::string prompt;
+  std::string file = "-";
+  bool echo = false;
+};
+
+Result<TurnEnd> stream(Host& host, const Flags& flags, std::string prompt, Interrupt& interrupt) {
+  auto session = host.open_session({.system = {}, .past = {}, .sampling = flags.sampling.params, .key = {}});
+  if (!session) return session.error();
+  Turn turn;
+  turn.kind = Turn::Kind::text;
+  turn.text = std::move(prompt);
+  turn.limits.max_tokens = flags.sampling.max_tokens;
+  turn.limits.stop = flags.sampling.stop;
+  const Interrupt::Guard guard(interrupt, [&] { session->stop(); });
+  return session->take(std::move(turn), [](const TextDelta& delta) {
+    std::fputs(delta.text.c_str(), stdout);
+    return std::fflush(stdout) == 0;  // a closed pipe ends the answer
+  });
+}
+
+int complete(const Flags& flags) {
+  Interrupt interrupt;
+  Result<std::string> prompt = flags.prompt.empty() ? read_text(flags.file) : Result<std::string>(flags.prompt);
+  if (!prompt) return complain(prompt.error());
+  auto host = Host::open(flags.model.model, flags.model.host_options());
+  if (!host) return complain(host.error());
+  if (flags.echo) std::fputs(prompt->c_str(), stdout);
+  auto end = stream(*host, flags, std::move(*prompt), interrupt);
+  std::fputc('\n', stdout);
+  if (!end) return complain(end.error());
+  std::fprintf(stderr, "%lld prompt tokens, %zu tokens, %s\n", static_cast<long long>(end->prompt_tokens), end->tokens.size(),
+               name(end->reason));
+  return kDone;
+}
+
+}  // namespace
+
+void add_complete(CLI::App& program, Action& action) {
+  CLI::App* command = program.add_subcommand("complete", "Continue a text, without a chat template");
+  auto flags = std::make_shared<Flags>();
+  flags->model.add_to(*command);
+  flags->sampling.add_to(*command);
+  command->add_option("-p,--prompt", flags->prompt, "The text; without it --file is read");
+  command->add_option("-f,--file", flags->file, "A file with the text; -: stdin")->capture_default_str();
+  command->add_flag("--echo", flags->echo, "Print the prompt too");
+  command->callback([flags, &action] { action = [flags] { return complete(*flags); }; });
+}
+
+}  // namespace troupe::app

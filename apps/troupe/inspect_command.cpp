@@ -1,0 +1,66 @@
+#include "runtime/load/inspect.h"
+
+#include <cstdio>
+
+#include "apps/troupe/command.h"
+#include "apps/troupe/options.h"
+#include "runtime/load/vocabulary_data.h"
+#include "runtime/text/chat_template.h"
+#include "runtime/text/tokenizer.h"
+
+namespace troupe::app {
+namespace {
+
+struct Flags {
+  std::string model;
+  bool summary = false;
+  bool show_template = false;
+};
+
+std::string template_verdict(const Gguf& file) {
+  auto source = file.get_string("tokenizer.chat_template");
+  if (!source) return "none in the file";
+  auto parsed = ChatTemplate::parse(*source);
+  if (!parsed) return "refused: " + parsed.error().message;
+  const Message messages[] = {{"user", "Hello"}};
+  auto rendered = parsed->render(messages, true, {});
+  return rendered ? "renders" : "fails on a plain message: " + rendered.error().message;
+}
+
+std::string tokenizer_verdict(const Gguf& file) {
+  auto data = read_vocabulary(file);
+  if (!data) return "refused: " + data.error().message;
+  auto vocabulary = Vocabulary::create(std::move(*data));
+  if (!vocabulary) return "refused: " + vocabulary.error().message;
+  auto shared = std::make_shared<Vocabulary>(std::move(*vocabulary));
+  auto tokenizer = Tokenizer::create(shared);
+  return tokenizer ? "byte-level BPE, " + std::to_string(shared->size()) + " tokens" : tokenizer.error().message;
+}
+
+int inspect(const Flags& flags) {
+  auto file = Gguf::open(flags.model);
+  if (!file) return complain(file.error());
+  if (flags.show_template) {
+    auto source = file->get_string("tokenizer.chat_template");
+    if (!source) return complain(source.error());
+    std::printf("%s\n", source->c_str());
+    return kDone;
+  }
+  std::fputs(describe(*file, {.tensors = !flags.summary}).c_str(), stdout);
+  std::printf("tokenizer      %s\n", tokenizer_verdict(*file).c_str());
+  std::printf("chat template  %s\n", template_verdict(*file).c_str());
+  return kDone;
+}
+
+}  // namespace
+
+void add_inspect(CLI::App& program, Action& action) {
+  CLI::App* command = program.add_subcommand("inspect", "Show a file's metadata, tensors, sizes, tokenizer and template");
+  auto flags = std::make_shared<Flags>();
+  command->add_option("MODEL", flags->model, "A GGUF file")->required();
+  command->add_flag("--summary", flags->summary, "Leave the tensor table out");
+  command->add_flag("--template", flags->show_template, "Print the chat template's source and nothing else");
+  command->callback([flags, &action] { action = [flags] { return inspect(*flags); }; });
+}
+
+}  // namespace troupe::app

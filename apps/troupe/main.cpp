@@ -1,0 +1,42 @@
+// troupe: talk with a model, complete text, look into files, measure.
+#include <cstdio>
+#include <exception>
+
+#include "apps/troupe/command.h"
+
+namespace troupe::app {
+namespace {
+
+int parse_and_run(int argc, char** argv) {
+  CLI::App program("troupe: concurrent LLM generation, one batched launch for every conversation");
+  program.set_version_flag("--version", TROUPE_VERSION);
+  program.require_subcommand(1);
+  Action action;
+  add_run(program, action);
+  add_complete(program, action);
+  add_inspect(program, action);
+  add_bench(program, action);
+  add_tokenize(program, action);
+  add_perplexity(program, action);
+  try {
+    program.parse(argc, argv);
+  } catch (const CLI::Success& wanted) {  // --help, --version
+    return program.exit(wanted);
+  } catch (const CLI::ParseError& error) {
+    std::fprintf(stderr, "troupe: %s\nRun troupe --help, or troupe COMMAND --help.\n", error.what());
+    return kWrongUse;
+  }
+  return action();
+}
+
+}  // namespace
+}  // namespace troupe::app
+
+int main(int argc, char** argv) {
+  try {
+    return troupe::app::parse_and_run(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "troupe: a fault of its own: %s\n", error.what());
+    return troupe::app::kFailed;
+  }
+}

@@ -1,0 +1,53 @@
+#include "runtime/perplexity.h"
+
+#include <cstdio>
+
+#include "apps/troupe/command.h"
+#include "apps/troupe/options.h"
+
+namespace troupe::app {
+namespace {
+
+struct Flags {
+  ModelFlags model;
+  std::string text;
+  std::int64_t window = 512;
+  bool float_weights = false;
+};
+
+int run_perplexity(const Flags& flags) {
+  auto text = read_text(flags.text);
+  if (!text) return complain(text.error());
+  EngineOptions options = flags.model.engine_options();
+  options.expand_to_f32 = flags.float_weights;
+  auto engine = Engine::open(flags.model.model, options);
+  if (!engine) return complain(engine.error());
+  const TextSide& side = (*engine)->text();
+  if (!side.tokenizer) return complain(side.tokenizer_error);
+  const auto tokens = side.tokenizer->encode(*text, Tokenizer::Specials::as_text);
+  PerplexityOptions how;
+  how.window = flags.window;
+  how.progress = [](std::int64_t done, std::int64_t total) {
+    std::fprintf(stderr, "\r%lld of %lld tokens", static_cast<long long>(done), static_cast<long long>(total));
+  };
+  auto result = perplexity(**engine, tokens, how);
+  std::fputc('\n', stderr);
+  if (!result) return complain(result.error());
+  std::printf("perplexity %.6f over %zu tokens (of %zu; windows of %lld)\n", result->value, result->logprobs.size(),
+              tokens.size(), static_cast<long long>(flags.window));
+  return kDone;
+}
+
+}  // namespace
+
+void add_perplexity(CLI::App& program, Action& action) {
+  CLI::App* command = program.add_subcommand("perplexity", "How well a model predicts a text");
+  auto flags = std::make_shared<Flags>();
+  flags->model.add_to(*command);
+  command->add_option("TEXT", flags->text, "A text file; -: stdin")->required();
+  command->add_option("--window", flags->window, "Tokens of a window, each with an empty cache; 0: one window")->capture_default_str();
+  command->add_flag("--f32", flags->float_weights, "Expand the weights to F32 first (4 to 8 times the memory)");
+  command->callback([flags, &action] { action = [flags] { return run_perplexity(*flags); }; });
+}
+
+}  // namespace troupe::app

@@ -1,0 +1,324 @@
+#include "kernels/cpu/cpu_backend.h"
+
+#include <algorithm>
+
+#include "kernels/check.h"
+#include "kernels/cpu/tiles.h"
+#include "kernels/quant/formats.h"
+#include "kernels/reductions.h"
+
+namespace troupe::cpu {
+namespace {
+
+bool is_quantized(const PreparedWeight& weight) { return traits(weight.type).block > 1; }
+
+}  // namespace
+
+std::string CpuBackend::describe() const {
+  return std::string("cpu ") + path_.name + ", " + std::to_string(pool_.threads()) +
+         (pool_.threads() == 1 ? " thread" : " threads");
+}
+
+std::size_t CpuBackend::weight_bytes(DType type, std::int64_t rows, std::int64_t cols) const {
+  return cpu::weight_bytes(type, rows, cols);
+}
+
+Result<void> CpuBackend::fill(const PreparedWeight& weight, std::int64_t first_row, std::int64_t row_count,
+                              std::span<const std::byte> file_rows) {
+  const TypeTraits& type = traits(weight.type);
+  const std::int64_t blocks = weight.cols / type.block;
+  TROUPE_CHECK(static_cast<std::int64_t>(file_rows.size()) == row_count * blocks * type.bytes);
+  if (weight.cols % kTileRows != 0) {
+    return Error{ErrorCode::unsupported, "rows of " + std::to_string(weight.cols) + " inputs; multiples of 16 are supported"};
+  }
+  if (const std::int64_t bad = quant::find_non_finite(weight.type, file_rows.data(), row_count * blocks); bad >= 0) {
+    return Error{ErrorCode::bad_input, "row " + std::to_string(first_row + bad / blocks) + " holds a value that is not finite"};
+  }
+  fill_tiles(weight, first_row, row_count, file_rows.data());
+  return {};
+}
+
+void CpuBackend::reserve(const Limits& limits) {
+  const auto rows = static_cast<std::size_t>(limits.rows);
+  normed_ = allocate(rows * static_cast<std::size_t>(limits.widest) * sizeof(float));
+  quantized_ = allocate(static_cast<std::size_t>(QuantLayout::bytes(limits.rows, limits.widest)));
+  places_.reserve(rows);
+  place_of_.reserve(rows);
+  // Strips: the widest phase has three weights, or a head of the whole vocabulary.
+  strips_.reserve(static_cast<std::size_t>(std::max(limits.vocabulary, 8 * limits.widest)) / kTileRows + 8);
+  items_.reserve(rows * static_cast<std::size_t>(std::max<std::int64_t>(limits.heads, 1)));
+}
+
+// -- rows into register tiles -------------------------------------------------------------------------------------------
+
+// `rows` rows as evenly as they go into tiles of at most path_.tile_rows: 16 are 6 + 5 + 5, not 6 + 6 + 4.
+void CpuBackend::plan_tiles(std::int64_t rows) {
+  places_.clear();
+  place_of_.clear();
+  const std::int64_t tiles = (rows + path_.tile_rows - 1) / path_.tile_rows;
+  for (std::int64_t i = 0, first = 0; i < tiles; ++i) {
+    const std::int64_t size = rows / tiles + (i < rows % tiles ? 1 : 0);
+    place_of_.insert(place_of_.end(), static_cast<std::size_t>(size), static_cast<std::int32_t>(i));
+    places_.push_back({first, static_cast<int>(size)});
+    first += size;
+  }
+}
+
+void CpuBackend::quantize_row(std::int64_t row, bool& finite) {
+  const TilePlace& place = places_[static_cast<std::size_t>(place_of_[static_cast<std::size_t>(row)])];
+  std::byte* tile = quantized_.data() + QuantLayout::bytes(place.first, rows_.cols);
+  const float* x = rows_.floats + row * rows_.cols;
+  finite = path_.quantize(x, rows_.cols, tile, place.rows, static_cast<int>(row - place.first)) && finite;
+}
+
+void CpuBackend::norm_rows(const float* h, const NormWeight& norm, std::span<const std::int32_t> pick, std::int64_t rows,
+                           bool quantized, std::span<std::uint8_t> faulty) {
+  const auto cols = static_cast<std::int64_t>(norm.weight.size());
+  float* normed = reinterpret_cast<float*>(normed_.data());
+  rows_ = {normed, rows, cols};
+  plan_tiles(rows);
+  pool_.run(rows, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::int64_t row = pick.empty() ? i : pick[static_cast<std::size_t>(i)];
+      bool finite = path_.rms_norm(h + row * cols, norm.weight.data(), cols, norm.epsilon, normed + i * cols);
+      if (quantized) quantize_row(i, finite);
+      if (!finite) faulty[static_cast<std::size_t>(row)] = 1;
+    }
+  });
+}
+
+void CpuBackend::take_rows(const float* x, std::int64_t rows, std::int64_t cols, bool quantized, std::span<std::uint8_t> faulty) {
+  rows_ = {x, rows, cols};
+  plan_tiles(rows);
+  pool_.run(rows, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      bool finite = true;
+      if (quantized) {
+        quantize_row(i, finite);
+      } else {
+        finite = path_.all_finite(x + i * cols, cols);
+      }
+      if (!finite) faulty[static_cast<std::size_t>(i)] = 1;
+    }
+  });
+}
+
+ActTile CpuBackend::act_tile(const TilePlace& place) const {
+  return {place.rows, quantized_.data() + QuantLayout::bytes(place.first, rows_.cols),
+          rows_.floats + place.first * rows_.cols, rows_.cols};
+}
+
+// -- matmul phases ------------------------------------------------------------------------------------------------------
+
+void CpuBackend::add_strips(const PreparedWeight& weight, float* out) {
+  const std::int64_t tiles = (weight.rows + kTileRows - 1) / kTileRows;
+  for (std::int64_t tile = 0; tile < tiles; tile += 2) {
+    strips_.push_back({&weight, tile, tile + 1 < tiles ? 2 : 1, out});
+  }
+}
+
+template <class Done>
+void CpuBackend::for_strips(Done&& done) {
+  const auto units = static_cast<std::int64_t>(strips_.size());
+  pool_.run(units, ThreadPool::kShrinking, [&](std::int64_t begin, std::int64_t end) {
+    alignas(64) float results[kMaxTileRows * 2 * kTileRows];
+    for (std::int64_t i = begin; i < end; ++i) {
+      const Strip& strip = strips_[static_cast<std::size_t>(i)];
+      const PreparedWeight& weight = *strip.weight;
+      const std::size_t stride = tile_bytes(weight.type, weight.cols);
+      const std::byte* tile = weight.data + static_cast<std::size_t>(strip.tile) * stride;
+      for (const TilePlace& place : places_) {
+        path_.matmul[static_cast<std::size_t>(weight.type)](tile, stride, strip.tiles, act_tile(place), results);
+        done(strip, place, results);
+      }
+    }
+  });
+}
+
+namespace {
+
+// Calls put(row, column, value) for the results that belong to the matrix (the last tile may reach past it).
+template <class Put>
+void each_result(std::int64_t outputs, std::int64_t first_column, int tiles, std::int64_t first_row, int rows,
+                 const float* results, Put&& put) {
+  const std::int64_t width = std::min<std::int64_t>(tiles * kTileRows, outputs - first_column);
+  for (int m = 0; m < rows; ++m) {
+    put(first_row + m, first_column, results + m * tiles * kTileRows, width);
+  }
+}
+
+}  // namespace
+
+void CpuBackend::qkv(const QkvArgs& args, const BatchView& batch) {
+  const bool quantized = is_quantized(args.wq) || is_quantized(args.wk) || is_quantized(args.wv);
+  norm_rows(args.h, args.norm, {}, batch.rows(), quantized, batch.faulty);
+  strips_.clear();
+  add_strips(args.wq, args.q);
+  add_strips(args.wk, args.k);
+  add_strips(args.wv, args.v);
+  for_strips([](const Strip& strip, const TilePlace& place, const float* results) {
+    const std::int64_t outputs = strip.weight->rows;
+    each_result(outputs, strip.tile * kTileRows, strip.tiles, place.first, place.rows, results,
+                [&](std::int64_t row, std::int64_t column, const float* values, std::int64_t width) {
+                  std::copy_n(values, width, strip.out + row * outputs + column);
+                });
+  });
+}
+
+void CpuBackend::matmul_add(float* h, const float* x, const PreparedWeight& w, const BatchView& batch) {
+  take_rows(x, batch.rows(), w.cols, is_quantized(w), batch.faulty);
+  strips_.clear();
+  add_strips(w, h);
+  for_strips([&](const Strip& strip, const TilePlace& place, const float* results) {
+    each_result(w.rows, strip.tile * kTileRows, strip.tiles, place.first, place.rows, results,
+                [&](std::int64_t row, std::int64_t column, const float* values, std::int64_t width) {
+                  float* sum = h + row * w.rows + column;
+                  for (std::int64_t i = 0; i < width; ++i) sum[i] += values[i];
+                });
+  });
+}
+
+void CpuBackend::project_add(float* h, const float* x, const PreparedWeight& w, const BatchView& batch) {
+  matmul_add(h, x, w, batch);
+}
+
+void CpuBackend::down_add(float* h, const float* act, const PreparedWeight& w, const BatchView& batch) {
+  matmul_add(h, act, w, batch);
+}
+
+// The gate strip's thread computes the up strip of the same columns too, so that SwiGLU is its epilogue.
+void CpuBackend::gate_up(const GateUpArgs& args, const BatchView& batch) {
+  norm_rows(args.h, args.norm, {}, batch.rows(), is_quantized(args.wgate) || is_quantized(args.wup), batch.faulty);
+  strips_.clear();
+  add_strips(args.wgate, args.act);
+  const std::size_t up_stride = tile_bytes(args.wup.type, args.wup.cols);
+  for_strips([&](const Strip& strip, const TilePlace& place, float* results) {
+    alignas(64) float up[kMaxTileRows * 2 * kTileRows];
+    const std::byte* tile = args.wup.data + static_cast<std::size_t>(strip.tile) * up_stride;
+    path_.matmul[static_cast<std::size_t>(args.wup.type)](tile, up_stride, strip.tiles, act_tile(place), up);
+    path_.swiglu(results, up, results, std::int64_t{place.rows} * strip.tiles * kTileRows);
+    each_result(args.wgate.rows, strip.tile * kTileRows, strip.tiles, place.first, place.rows, results,
+                [&](std::int64_t row, std::int64_t column, const float* values, std::int64_t width) {
+                  std::copy_n(values, width, args.act + row * args.wgate.rows + column);
+                });
+  });
+}
+
+void CpuBackend::head(const HeadArgs& args, const BatchView& batch) {
+  norm_rows(args.h, args.norm, args.rows, static_cast<std::int64_t>(args.rows.size()), is_quantized(args.w), batch.faulty);
+  strips_.clear();
+  add_strips(args.w, args.logits);
+  for_strips([&](const Strip& strip, const TilePlace& place, const float* results) {
+    each_result(args.w.rows, strip.tile * kTileRows, strip.tiles, place.first, place.rows, results,
+                [&](std::int64_t row, std::int64_t column, const float* values, std::int64_t width) {
+                  std::copy_n(values, width, args.logits + row * args.w.rows + column);
+                });
+  });
+}
+
+void CpuBackend::embed(float* h, const PreparedWeight& table, const BatchView& batch) {
+  pool_.run(batch.rows(), 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t r = begin; r < end; ++r) {
+      read_row(table, batch.tokens[static_cast<std::size_t>(r)], h + r * table.cols);
+    }
+  });
+}
+
+// -- attention ----------------------------------------------------------------------------------------------------------
+
+void CpuBackend::store_rows(const AttendArgs& args, const SequenceView& sequence, int kv_head) {
+  const KvLayout& layout = args.layout;
+  const int dim = layout.head_dim, group = args.heads / layout.kv_heads, pairs = args.rope.dim / 2;
+  const bool neighbours = args.rope.pairs == RopePairs::neighbours;
+  for (std::int64_t i = 0; i < sequence.rows; ++i) {
+    const std::int64_t row = sequence.first_row + i, position = sequence.position + i;
+    const float* cos = args.rope.cos.data() + position * pairs;
+    const float* sin = args.rope.sin.data() + position * pairs;
+    for (int g = 0; g < group; ++g) {
+      path_.rope(args.q + (row * args.heads + kv_head * group + g) * dim, cos, sin, pairs, neighbours);
+    }
+    float* k = args.k + (row * layout.kv_heads + kv_head) * dim;
+    path_.rope(k, cos, sin, pairs, neighbours);
+    std::byte* page = sequence.pages[position / KvLayout::kPageTokens];
+    path_.store_kv(page + layout.k_offset(args.layer, kv_head), page + layout.v_offset(args.layer, kv_head), layout.type,
+                   dim, static_cast<int>(position % KvLayout::kPageTokens), k,
+                   args.v + (row * layout.kv_heads + kv_head) * dim);
+  }
+}
+
+void CpuBackend::attend_item(const AttendArgs& args, const AttendItem& item) {
+  const KvLayout& layout = args.layout;
+  const int group = args.heads / layout.kv_heads;
+  const std::int64_t stride = std::int64_t{args.heads} * layout.head_dim;
+  const std::int64_t at = (item.sequence->first_row + item.first_row) * stride + std::int64_t{item.kv_head} * group * layout.head_dim;
+  AttendWork work;
+  work.q = args.q + at;
+  work.out = args.out + at;
+  work.row_stride = stride;
+  work.group = group;
+  work.pages = item.sequence->pages;
+  work.k_offset = layout.k_offset(args.layer, item.kv_head);
+  work.v_offset = layout.v_offset(args.layer, item.kv_head);
+  work.type = layout.type;
+  work.head_dim = layout.head_dim;
+  work.scale = args.scale;
+  work.position = item.sequence->position + item.first_row;
+  work.rows = item.rows;
+  path_.attend(work);
+}
+
+// Items of at most 16 rows, so that one long prompt keeps every thread busy; longest first, so that the last claim is
+// short. Made anew for each layer (a microsecond or two): nothing of a batch is kept beyond its call.
+void CpuBackend::plan_attention(const AttendArgs& args, const BatchView& batch) {
+  constexpr std::int64_t kItemRows = 16;
+  items_.clear();
+  for (const SequenceView& sequence : batch.sequences) {
+    for (std::int64_t first = 0; first < sequence.rows; first += kItemRows) {
+      const std::int64_t rows = std::min<std::int64_t>(kItemRows, sequence.rows - first);
+      for (int g = 0; g < args.layout.kv_heads; ++g) items_.push_back({&sequence, g, first, rows});
+    }
+  }
+  const auto cost = [](const AttendItem& item) { return item.rows * (item.sequence->position + item.first_row + item.rows); };
+  std::sort(items_.begin(), items_.end(), [&](const AttendItem& a, const AttendItem& b) { return cost(a) > cost(b); });
+}
+
+void CpuBackend::attend(const AttendArgs& args, const BatchView& batch) {
+  const std::int64_t heads = args.layout.kv_heads;
+  plan_attention(args, batch);
+  // All keys and values stand before the first query row looks: rows of one prompt see each other.
+  pool_.run(static_cast<std::int64_t>(batch.sequences.size()) * heads, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      store_rows(args, batch.sequences[static_cast<std::size_t>(i / heads)], static_cast<int>(i % heads));
+    }
+  });
+  pool_.run(static_cast<std::int64_t>(items_.size()), 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) attend_item(args, items_[static_cast<std::size_t>(i)]);
+  });
+}
+
+// -- sampling -----------------------------------------------------------------------------------------------------------
+
+void CpuBackend::top_candidates(std::span<const TopRequest> requests) {
+  pool_.run(static_cast<std::int64_t>(requests.size()), 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const TopRequest& request = requests[static_cast<std::size_t>(i)];
+      const std::int64_t best = request.count == 1 ? path_.argmax(request.logits, request.vocabulary) : -1;
+      if (best >= 0) {
+        *request.out = {request.logits[best], static_cast<std::int32_t>(best)};
+      } else {
+        troupe::top_candidates(request);
+      }
+    }
+  });
+}
+
+void CpuBackend::log_sum_exp(std::span<const LogSumRequest> requests) {
+  pool_.run(static_cast<std::int64_t>(requests.size()), 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const LogSumRequest& request = requests[static_cast<std::size_t>(i)];
+      *request.out = path_.log_sum_exp(request.logits, request.vocabulary);
+    }
+  });
+}
+
+}  // namespace troupe::cpu

@@ -1,0 +1,92 @@
+// The CPU backend: the phases of kernels/backend.h over a thread pool, by one instruction set's path.
+//
+// A phase is one to three parallel regions: rows are normed and quantized into register-tile order, then tiles of 16
+// outputs are claimed by the threads; what follows a matmul (the residual sum, SwiGLU) happens in the tile's epilogue.
+// Weights are read from memory once a launch: all row tiles of a batch pass over a pair of weight tiles while it is in
+// the cache. All scratch is made in reserve(); no operation allocates.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "kernels/backend.h"
+#include "kernels/cpu/path.h"
+#include "kernels/cpu/thread_pool.h"
+
+namespace troupe::cpu {
+
+class CpuBackend final : public Backend {
+ public:
+  CpuBackend(const Path& path, int threads) : path_(path), pool_(threads) {}
+
+  std::string describe() const override;
+  Buffer allocate(std::size_t bytes) override { return allocate_host(bytes); }
+  std::size_t weight_bytes(DType type, std::int64_t rows, std::int64_t cols) const override;
+  Result<void> fill(const PreparedWeight& weight, std::int64_t first_row, std::int64_t row_count,
+                    std::span<const std::byte> file_rows) override;
+  void reserve(const Limits& limits) override;
+
+  void embed(float* h, const PreparedWeight& table, const BatchView& batch) override;
+  void qkv(const QkvArgs& args, const BatchView& batch) override;
+  void attend(const AttendArgs& args, const BatchView& batch) override;
+  void project_add(float* h, const float* x, const PreparedWeight& w, const BatchView& batch) override;
+  void gate_up(const GateUpArgs& args, const BatchView& batch) override;
+  void down_add(float* h, const float* act, const PreparedWeight& w, const BatchView& batch) override;
+  void head(const HeadArgs& args, const BatchView& batch) override;
+  void top_candidates(std::span<const TopRequest> requests) override;
+  void log_sum_exp(std::span<const LogSumRequest> requests) override;
+
+ private:
+  // Rows of activations in both forms that weights may want.
+  struct Rows {
+    const float* floats = nullptr;  // [count][cols]
+    std::int64_t count = 0;
+    std::int64_t cols = 0;
+  };
+  // Where row r of a phase stands: in which register tile, and as which of its rows.
+  struct TilePlace {
+    std::int64_t first;  // first row of the tile
+    int rows;
+  };
+  // A strip is the weight tiles of one claim's unit: one or two tiles of one weight.
+  struct Strip {
+    const PreparedWeight* weight;
+    std::int64_t tile;
+    int tiles;
+    float* out;
+  };
+  struct AttendItem {
+    const SequenceView* sequence;
+    int kv_head;
+    std::int64_t first_row, rows;  // within the sequence
+  };
+
+  void plan_tiles(std::int64_t rows);
+  std::int64_t tile_count() const { return static_cast<std::int64_t>(places_.size()); }
+  // h (or the rows of it that `pick` names) normed into n_, and quantized if any weight is.
+  void norm_rows(const float* h, const NormWeight& norm, std::span<const std::int32_t> pick, std::int64_t rows,
+                 bool quantized, std::span<std::uint8_t> faulty);
+  void take_rows(const float* x, std::int64_t rows, std::int64_t cols, bool quantized, std::span<std::uint8_t> faulty);
+  void quantize_row(std::int64_t row, bool& finite);
+  ActTile act_tile(const TilePlace& place) const;
+  // Calls done(strip, place, results) for every strip and row tile; results are [rows][16 * tiles].
+  template <class Done>
+  void for_strips(Done&& done);
+  void add_strips(const PreparedWeight& weight, float* out);
+  void matmul_add(float* h, const float* x, const PreparedWeight& w, const BatchView& batch);
+
+  void store_rows(const AttendArgs& args, const SequenceView& sequence, int kv_head);
+  void attend_item(const AttendArgs& args, const AttendItem& item);
+  void plan_attention(const AttendArgs& args, const BatchView& batch);
+
+  const Path& path_;
+  ThreadPool pool_;
+  Rows rows_;
+  std::vector<TilePlace> places_;
+  std::vector<std::int32_t> place_of_;  // row -> index in places_
+  std::vector<Strip> strips_;
+  std::vector<AttendItem> items_;
+  Buffer normed_, quantized_;
+};
+
+}  // namespace troupe::cpu

@@ -1,0 +1,297 @@
+// The matmul kernels, written once over a vector type V (vec_*.h). Included by path_*.cpp only.
+//
+// A register tile is kRows activation rows x kTiles weight tiles. The int32 accumulator starts at the bits of the float
+// 1.5 * 2^23 (less the format's offset times the activation sum), so that after the exact dot product its bits, read
+// as a float, are 1.5 * 2^23 + dot: one fma gives float(dot) * dw with a single rounding and a positive zero, as the
+// contract words it. (Exact while |dot| < 2^22 and dw has at most 22 significant bits: true of every format.)
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/cpu/path.h"
+#include "kernels/cpu/tiles.h"
+
+namespace troupe::cpu {
+
+inline constexpr float kMagic = 12582912.0f;           // 1.5 * 2^23
+inline constexpr std::int32_t kMagicBits = 0x4B400000;  // its bits
+
+// -- weight formats: scales of 16 rows, and the operands of the dot product --------------------------------------------
+
+template <class V, int kBits>
+struct NibbleOperands {  // vector j of a block of 4-, 5- or 6-bit weights
+  static void expand(const std::byte* block, int j, typename V::B& low, typename V::B& high) {
+    const auto mask = V::bset1(15);
+    const auto q = V::bload(block + 64 * j);
+    low = V::band(q, mask);
+    high = V::band(V::template bshift<-4>(q), mask);
+    if constexpr (kBits == 5) {
+      const auto bits = V::bload(block + 256), bit = V::bset1(16);
+      low = V::bor(low, V::band(up(bits, 4 - j), bit));
+      high = V::bor(high, V::band(up(bits, -j), bit));
+    }
+    if constexpr (kBits == 6) {
+      const auto pair = V::bset1(0x30);
+      low = V::bor(low, V::band(up(V::bload(block + 256), 4 - 2 * j), pair));
+      high = V::bor(high, V::band(up(V::bload(block + 320), 4 - 2 * j), pair));
+    }
+  }
+  // Unrolled callers make `by` a constant.
+  static typename V::B up(typename V::B x, int by) {
+    switch (by) {
+      case 4: return V::template bshift<4>(x);
+      case 3: return V::template bshift<3>(x);
+      case 2: return V::template bshift<2>(x);
+      case 1: return V::template bshift<1>(x);
+      case -1: return V::template bshift<-1>(x);
+      case -2: return V::template bshift<-2>(x);
+      case -3: return V::template bshift<-3>(x);
+      default: return x;
+    }
+  }
+};
+
+template <class V, bool kMin, int kBitCount, int kOffsetBits>
+struct GroupFormat {
+  using L = Groups<kMin, kBitCount>;
+  static constexpr bool kMinimum = kMin;
+  static constexpr int kBits = kBitCount;
+  static constexpr int kOffsetShift = kOffsetBits;  // the offset is 1 << this; -1: none
+  static constexpr int kHalves = 1;
+  static const std::byte* block(const std::byte* tile, std::int64_t b) { return tile + L::block_at(b); }
+  static typename V::F dw(const std::byte* tile, std::int64_t b, int) { return V::load_half(tile + L::scale_at(b)); }
+  static typename V::F mw(const std::byte* tile, std::int64_t b) { return V::load_half(tile + L::minimum_at(b)); }
+};
+
+template <class V, int kBitCount>
+struct SuperFormat {
+  using L = SuperBlocks<kBitCount>;
+  static constexpr bool kMinimum = true;
+  static constexpr int kBits = kBitCount;
+  static constexpr int kOffsetShift = -1;
+  static constexpr int kHalves = 1;
+  static const std::byte* block(const std::byte* tile, std::int64_t b) { return tile + L::block_at(b); }
+  static typename V::F dw(const std::byte* tile, std::int64_t b, int) {
+    return V::mul(V::load_half(tile + L::d_at(b)), V::load_u8(tile + L::scale_at(b)));
+  }
+  static typename V::F mw(const std::byte* tile, std::int64_t b) {
+    return V::mul(V::mul(V::load_half(tile + L::dmin_at(b)), V::load_u8(tile + L::min_at(b))), V::set1(-1.0f));
+  }
+};
+
+template <class V>
+struct SixFormat {
+  static constexpr bool kMinimum = false;
+  static constexpr int kBits = 6;
+  static constexpr int kOffsetShift = 5;
+  static constexpr int kHalves = 2;  // a scale for each 16 inputs: two terms a block
+  static const std::byte* block(const std::byte* tile, std::int64_t b) { return tile + SixBits::block_at(b); }
+  static typename V::F dw(const std::byte* tile, std::int64_t b, int half) {
+    return V::mul(V::load_half(tile + SixBits::d_at(b)), V::load_i8(tile + SixBits::scale_at(b, half)));
+  }
+  static typename V::F mw(const std::byte*, std::int64_t) { return V::zero(); }
+};
+
+// -- one register tile ----------------------------------------------------------------------------------------------------
+
+// The activations of one block, as QuantLayout has them.
+template <int M>
+struct ActBlock {
+  const std::byte* at;
+  const std::byte* q(int m) const { return at + 32 * m; }
+  float d(int m) const { return floats(32)[m]; }
+  float d_sum(int m) const { return floats(36)[m]; }
+  const std::int32_t* sum(int part, int m) const {  // part 0: all, 1: first 16, 2: last 16
+    return reinterpret_cast<const std::int32_t*>(at + (40 + 4 * part) * M) + m;
+  }
+  const float* floats(int bytes) const { return reinterpret_cast<const float*>(at + bytes * M); }
+};
+
+template <class V, class Format, int M, int T>
+struct RegisterTile {
+  using F = typename V::F;
+  using I = typename V::I;
+  using B = typename V::B;
+  static constexpr bool kOffset = Format::kOffsetShift >= 0 && (Format::kBits != 8 || V::kUnsigned8);
+
+  static I start(const ActBlock<M>& act, int part, int m) {
+    if constexpr (!kOffset) return V::iset1(kMagicBits);
+    return V::isub(V::iset1(kMagicBits), V::template shl<Format::kOffsetShift>(V::iset1(*act.sum(part, m))));
+  }
+
+  static void dots8(const std::byte* const (&block)[T], const ActBlock<M>& act, I (&dot)[1][T][M]) {
+#pragma GCC unroll 8
+    for (int j = 0; j < 8; ++j) {
+#pragma GCC unroll 2
+      for (int t = 0; t < T; ++t) {
+        const B w = V::bload(block[t] + 64 * j);
+#pragma GCC unroll 6
+        for (int m = 0; m < M; ++m) dot[0][t][m] = V::dot8(dot[0][t][m], w, V::four(act.q(m) + 4 * j));
+      }
+    }
+  }
+
+  static void dots(const std::byte* const (&block)[T], const ActBlock<M>& act, I (&dot)[Format::kHalves][T][M]) {
+    constexpr int kHigh = Format::kHalves - 1;  // where the last 16 inputs are summed
+#pragma GCC unroll 4
+    for (int j = 0; j < 4; ++j) {
+      B low[T], high[T];
+#pragma GCC unroll 2
+      for (int t = 0; t < T; ++t) NibbleOperands<V, Format::kBits>::expand(block[t], j, low[t], high[t]);
+#pragma GCC unroll 6
+      for (int m = 0; m < M; ++m) {
+        const B x = V::four(act.q(m) + 4 * j);
+#pragma GCC unroll 2
+        for (int t = 0; t < T; ++t) dot[0][t][m] = V::dot(dot[0][t][m], low[t], x);
+      }
+#pragma GCC unroll 6
+      for (int m = 0; m < M; ++m) {
+        const B x = V::four(act.q(m) + 16 + 4 * j);
+#pragma GCC unroll 2
+        for (int t = 0; t < T; ++t) dot[kHigh][t][m] = V::dot(dot[kHigh][t][m], high[t], x);
+      }
+    }
+  }
+
+  static void scale(const std::byte* const (&tile)[T], std::int64_t b, const ActBlock<M>& act,
+                    const I (&dot)[Format::kHalves][T][M], F (&acc)[T][M]) {
+#pragma GCC unroll 2
+    for (int t = 0; t < T; ++t) {
+#pragma GCC unroll 2
+      for (int half = 0; half < Format::kHalves; ++half) {
+        const F dw = Format::dw(tile[t], b, half);
+        const F less = V::mul(dw, V::set1(-kMagic));
+#pragma GCC unroll 6
+        for (int m = 0; m < M; ++m) {
+          const F p = V::fma(V::bits_as_float(dot[half][t][m]), dw, less);
+          acc[t][m] = V::fma(p, V::set1(act.d(m)), acc[t][m]);
+        }
+      }
+      if constexpr (Format::kMinimum) {
+        const F mw = Format::mw(tile[t], b);
+#pragma GCC unroll 6
+        for (int m = 0; m < M; ++m) acc[t][m] = V::fma(mw, V::set1(act.d_sum(m)), acc[t][m]);
+      }
+    }
+  }
+
+  static void run(const std::byte* weights, std::size_t stride, const ActTile& act, float* out) {
+    F acc[T][M];
+    for (int t = 0; t < T; ++t) {
+      for (int m = 0; m < M; ++m) acc[t][m] = V::zero();
+    }
+    const std::byte* tile[T];
+    for (int t = 0; t < T; ++t) tile[t] = weights + static_cast<std::size_t>(t) * stride;
+    ActBlock<M> block_act{act.quantized};
+    for (std::int64_t b = 0; b < act.cols / 32; ++b, block_act.at += M * QuantLayout::kBlockBytes) {
+      const std::byte* block[T];
+      for (int t = 0; t < T; ++t) block[t] = Format::block(tile[t], b);
+      prefetch(block);
+      I dot[Format::kHalves][T][M];
+#pragma GCC unroll 2
+      for (int half = 0; half < Format::kHalves; ++half) {
+#pragma GCC unroll 2
+        for (int t = 0; t < T; ++t) {
+#pragma GCC unroll 6
+          for (int m = 0; m < M; ++m) dot[half][t][m] = start(block_act, Format::kHalves == 1 ? 0 : half + 1, m);
+        }
+      }
+      if constexpr (Format::kBits == 8) {
+        dots8(block, block_act, dot);
+      } else {
+        dots(block, block_act, dot);
+      }
+      scale(tile, b, block_act, dot, acc);
+    }
+    for (int t = 0; t < T; ++t) {
+      for (int m = 0; m < M; ++m) V::store(out + 16 * (m * T + t), acc[t][m]);
+    }
+  }
+
+  // Two groups ahead from 8 chains on: 4 to 15 % there; below that the hardware does better alone.
+  static void prefetch(const std::byte* const (&block)[T]) {
+    if constexpr (M * T < 8) return;
+    constexpr int kBytes = Format::kBits == 8 ? 512 : Format::kBits * 64;
+#pragma GCC unroll 2
+    for (int t = 0; t < T; ++t) {
+#pragma GCC unroll 8
+      for (int i = 0; i < kBytes; i += 64) __builtin_prefetch(block[t] + i + 1152);
+    }
+  }
+};
+
+// F32, F16 and BF16 weights: one fma chain over ascending inputs.
+template <class V, DType kType, int M, int T>
+struct FloatTile {
+  static constexpr std::int64_t kBytes = kType == DType::f32 ? 4 : 2;
+  static typename V::F weights(const std::byte* at) {
+    if constexpr (kType == DType::f32) return V::load(reinterpret_cast<const float*>(at));
+    if constexpr (kType == DType::f16) return V::load_half(at);
+    return V::load_bfloat(at);
+  }
+  static void run(const std::byte* tile, std::size_t stride, const ActTile& act, float* out) {
+    typename V::F acc[T][M];
+    for (int t = 0; t < T; ++t) {
+      for (int m = 0; m < M; ++m) acc[t][m] = V::zero();
+    }
+    for (std::int64_t k = 0; k < act.cols; ++k) {
+#pragma GCC unroll 2
+      for (int t = 0; t < T; ++t) {
+        const auto w = weights(tile + static_cast<std::size_t>(t) * stride + k * kTileRows * kBytes);
+#pragma GCC unroll 6
+        for (int m = 0; m < M; ++m) acc[t][m] = V::fma(w, V::set1(act.floats[m * act.cols + k]), acc[t][m]);
+      }
+    }
+    for (int t = 0; t < T; ++t) {
+      for (int m = 0; m < M; ++m) V::store(out + 16 * (m * T + t), acc[t][m]);
+    }
+  }
+};
+
+// -- choosing the instance ------------------------------------------------------------------------------------------------
+
+template <class V, template <int, int> class Tile, int T, int M = 1>
+void pick_rows(const std::byte* weights, std::size_t stride, const ActTile& act, float* out) {
+  if constexpr (M < V::kRows) {
+    if (act.rows != M) return pick_rows<V, Tile, T, M + 1>(weights, stride, act, out);
+  }
+  Tile<M, T>::run(weights, stride, act, out);
+}
+
+template <class V, template <int, int> class Tile>
+void pick(const std::byte* weights, std::size_t stride, int tiles, const ActTile& act, float* out) {
+  if constexpr (V::kTiles == 2) {
+    if (tiles == 2) return pick_rows<V, Tile, 2>(weights, stride, act, out);
+    return pick_rows<V, Tile, 1>(weights, stride, act, out);
+  } else {
+    // One tile at a time; the results stand side by side as two would.
+    float one[16 * kMaxTileRows];
+    for (int t = 0; t < tiles; ++t) {
+      pick_rows<V, Tile, 1>(weights + static_cast<std::size_t>(t) * stride, stride, act, one);
+      for (int m = 0; m < act.rows; ++m) {
+        for (int i = 0; i < 16; ++i) out[16 * (m * tiles + t) + i] = one[16 * m + i];
+      }
+    }
+  }
+}
+
+template <class V>
+struct Kernels {
+  template <class Format>
+  struct Of {
+    template <int M, int T>
+    using Tile = RegisterTile<V, Format, M, T>;
+  };
+  template <DType kType>
+  struct OfFloat {
+    template <int M, int T>
+    using Tile = FloatTile<V, kType, M, T>;
+  };
+  template <class Format>
+  static constexpr Path::Matmul quantized() { return pick<V, Of<Format>::template Tile>; }
+  template <DType kType>
+  static constexpr Path::Matmul floating() { return pick<V, OfFloat<kType>::template Tile>; }
+};
+
+}  // namespace troupe::cpu

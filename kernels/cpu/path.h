@@ -1,0 +1,75 @@
+// Path: the functions of one instruction set, and what they take. One table a set, chosen once by CPUID.
+//
+// All sets give the same bits (docs/numerics.md): lanes are outputs, so no sum crosses lanes, and every chain is in the
+// contract's order. The files path_*.cpp compile the same templates (*_kernel.h) with their own -m flags; everything in
+// those headers depends on a vector type of an anonymous namespace, so no two sets share a function.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/kv_layout.h"
+#include "kernels/tensor.h"
+
+namespace troupe::cpu {
+
+constexpr int kMaxTileRows = 6;  // activation rows of one register tile, at most
+
+// Quantized activations of one row tile of `rows` rows. Per block of 32 inputs, kBlockBytes * rows bytes:
+//   [rows][32] int8 q | [rows] f32 d | [rows] f32 d * float(sum) | [rows] i32 sum | [rows] i32 sum of the first 16
+//   | [rows] i32 sum of the last 16
+struct QuantLayout {
+  static constexpr std::int64_t kBlockBytes = 32 + 5 * 4;
+  static constexpr std::int64_t bytes(std::int64_t rows, std::int64_t cols) { return cols / 32 * rows * kBlockBytes; }
+};
+
+// One register tile of activations, in whichever form the weights want.
+struct ActTile {
+  int rows = 0;
+  const std::byte* quantized = nullptr;  // QuantLayout
+  const float* floats = nullptr;         // [rows][cols]
+  std::int64_t cols = 0;
+};
+
+struct AttendWork {
+  const float* q = nullptr;  // the first query head of the group, of the first row; rotated
+  float* out = nullptr;
+  std::int64_t row_stride = 0;  // floats from one row to the next, of q and out
+  int group = 0;                // query heads that share the kv head; they are head_dim apart
+  std::byte* const* pages = nullptr;
+  std::size_t k_offset = 0;  // of this layer and kv head in a page
+  std::size_t v_offset = 0;
+  KvType type = KvType::f16;
+  int head_dim = 0;
+  float scale = 0.0f;
+  std::int64_t position = 0;  // of the first row
+  std::int64_t rows = 0;
+};
+
+struct Path {
+  const char* name;
+  int tile_rows;  // rows of a register tile
+  // out[rows][16 * tiles] = activations x one or two adjacent weight tiles, tile_stride bytes apart.
+  using Matmul = void (*)(const std::byte* weights, std::size_t tile_stride, int tiles, const ActTile& act, float* out);
+  Matmul matmul[11];  // by DType
+  // False, and zeros, when the row is not finite.
+  bool (*rms_norm)(const float* x, const float* weight, std::int64_t cols, float epsilon, float* y);
+  // Row `index` of a tile of `rows` rows; false when the row is not finite (that group is zero).
+  bool (*quantize)(const float* x, std::int64_t cols, std::byte* tile, int rows, int index);
+  bool (*all_finite)(const float* x, std::int64_t cols);
+  // out[i] = silu(gate[i]) * up[i]; count is a multiple of 16.
+  void (*swiglu)(const float* gate, const float* up, float* out, std::int64_t count);
+  void (*rope)(float* head, const float* cos, const float* sin, int pairs, bool neighbours);
+  // One kv head of one token into its slot.
+  void (*store_kv)(std::byte* k, std::byte* v, KvType type, int head_dim, int slot, const float* k_row, const float* v_row);
+  void (*attend)(const AttendWork& work);
+  float (*log_sum_exp)(const float* logits, std::int64_t vocabulary);
+  // The first index of the largest logit, NaN left out; -1 if all are NaN.
+  std::int64_t (*argmax)(const float* logits, std::int64_t vocabulary);
+};
+
+const Path& avx2_path();
+const Path& avx512_path();
+const Path& avx512_vnni_path();
+
+}  // namespace troupe::cpu

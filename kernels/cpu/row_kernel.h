@@ -1,0 +1,162 @@
+// Row operations over a vector type V: norm, quantization, SwiGLU, RoPE, the KV write, and the reductions of sampling.
+// Included by path_*.cpp only. Each is docs/numerics.md's formula with 16 chains side by side.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "kernels/cpu/path.h"
+#include "kernels/math.h"
+
+namespace troupe::cpu {
+
+template <class V>
+struct RowKernels {
+  using F = typename V::F;
+  using I = typename V::I;
+
+  static F exp(F x) {
+    using namespace exp_constants;
+    const F n = V::rint(V::mul(x, V::set1(kLog2e)));
+    F r = V::fnma(n, V::set1(kLn2High), x);
+    r = V::fnma(n, V::set1(kLn2Low), r);
+    F p = V::set1(kPoly[0]);
+#pragma GCC unroll 5
+    for (int i = 1; i < 6; ++i) p = V::fma(p, r, V::set1(kPoly[i]));
+    p = V::fma(p, V::mul(r, r), V::add(r, V::set1(1.0f)));
+    const I whole = V::to_int(n), half = V::template sar<1>(whole), bias = V::iset1(127);
+    const F first = V::bits_as_float(V::template shl<23>(V::iadd(half, bias)));
+    const F second = V::bits_as_float(V::template shl<23>(V::iadd(V::isub(whole, half), bias)));
+    F result = V::mul(V::mul(p, first), second);
+    result = V::if_below(x, kLowest, V::zero(), result);
+    return V::if_above(x, kHighest, V::set1(std::numeric_limits<float>::infinity()), result);
+  }
+
+  // 64 partial sums: element i belongs to partial i mod 64.
+  static float fold64(F (&part)[4]) {
+    float lanes[16];
+    V::store(lanes, V::add(V::add(part[0], part[2]), V::add(part[1], part[3])));
+    for (int w = 8; w >= 1; w /= 2) {
+      for (int i = 0; i < w; ++i) lanes[i] += lanes[i + w];
+    }
+    return lanes[0];
+  }
+
+  // cols is a multiple of 16 (checked where weights are made ready).
+  static bool rms_norm(const float* x, const float* weight, std::int64_t cols, float epsilon, float* y) {
+    F part[4] = {V::zero(), V::zero(), V::zero(), V::zero()};
+    for (std::int64_t i = 0; i < cols; i += 16) {
+      const F v = V::load(x + i);
+      part[i / 16 % 4] = V::fma(v, v, part[i / 16 % 4]);
+    }
+    const float sum = fold64(part);
+    if (!std::isfinite(sum)) {
+      for (std::int64_t i = 0; i < cols; ++i) y[i] = 0.0f;
+      return false;
+    }
+    const F r = V::set1(1.0f / std::sqrt(sum / static_cast<float>(cols) + epsilon));
+    for (std::int64_t i = 0; i < cols; i += 16) V::store(y + i, V::mul(V::mul(V::load(x + i), r), V::load(weight + i)));
+    return true;
+  }
+
+  static bool quantize(const float* x, std::int64_t cols, std::byte* tile, int rows, int index) {
+    bool finite = true;
+    const I magnitude = V::iset1(0x7fffffff);
+    for (std::int64_t b = 0; b < cols / 32; ++b, x += 32, tile += rows * QuantLayout::kBlockBytes) {
+      const F low = V::load(x), high = V::load(x + 16);
+      // The bits of |x| order like |x|; infinities and NaN are at or above 0x7f800000.
+      const std::uint32_t bits = V::umax_of(V::umax(V::iand(V::float_as_bits(low), magnitude), V::iand(V::float_as_bits(high), magnitude)));
+      const float amax = std::bit_cast<float>(bits);
+      const bool usable = bits < 0x7f800000u && amax >= 0x1p-100f;
+      finite = finite && bits < 0x7f800000u;
+      const float d = usable ? amax / 127.0f : 0.0f, inverse = usable ? 127.0f / amax : 0.0f;
+      const I q_low = usable ? V::to_int(V::mul(low, V::set1(inverse))) : V::izero();
+      const I q_high = usable ? V::to_int(V::mul(high, V::set1(inverse))) : V::izero();
+      V::store_i8(tile + 32 * index, q_low);
+      V::store_i8(tile + 32 * index + 16, q_high);
+      const std::int32_t sum_low = V::sum_of(q_low), sum_high = V::sum_of(q_high);
+      float* floats = reinterpret_cast<float*>(tile + 32 * rows);
+      floats[index] = d;
+      floats[rows + index] = d * static_cast<float>(sum_low + sum_high);
+      std::int32_t* sums = reinterpret_cast<std::int32_t*>(tile + 40 * rows);
+      sums[index] = sum_low + sum_high;
+      sums[rows + index] = sum_low;
+      sums[2 * rows + index] = sum_high;
+    }
+    return finite;
+  }
+
+  static bool all_finite(const float* x, std::int64_t cols) {
+    I largest = V::izero();
+    for (std::int64_t i = 0; i < cols; i += 16) largest = V::umax(largest, V::iand(V::float_as_bits(V::load(x + i)), V::iset1(0x7fffffff)));
+    return V::umax_of(largest) < 0x7f800000u;
+  }
+
+  static void swiglu(const float* gate, const float* up, float* out, std::int64_t count) {
+    for (std::int64_t i = 0; i < count; i += 16) {
+      const F g = V::load(gate + i);
+      const F silu = V::div(g, V::add(V::set1(1.0f), exp(V::sub(V::set1(-0.0f), g))));
+      V::store(out + i, V::mul(silu, V::load(up + i)));
+    }
+  }
+
+  static void rope(float* head, const float* cos, const float* sin, int pairs, bool neighbours) {
+    for (int i = 0; i < pairs; ++i) {
+      float& a = neighbours ? head[2 * i] : head[i];
+      float& b = neighbours ? head[2 * i + 1] : head[i + pairs];
+      const float old_a = a, old_b = b;
+      a = __builtin_fmaf(old_a, cos[i], -(old_b * sin[i]));
+      b = __builtin_fmaf(old_a, sin[i], old_b * cos[i]);
+    }
+  }
+
+  static void store_kv(std::byte* k, std::byte* v, KvType type, int head_dim, int slot, const float* k_row, const float* v_row) {
+    for (int d = 0; d < head_dim; d += 16) {
+      if (type == KvType::f16) {
+        std::uint16_t half[16];
+        V::store_half(reinterpret_cast<std::byte*>(half), V::load(k_row + d));
+        std::uint16_t* place = reinterpret_cast<std::uint16_t*>(k) + d * KvLayout::kPageTokens + slot;
+        for (int i = 0; i < 16; ++i) place[i * KvLayout::kPageTokens] = half[i];
+        V::store_half(v + 2 * (slot * head_dim + d), V::load(v_row + d));
+      } else {
+        float* place = reinterpret_cast<float*>(k) + d * KvLayout::kPageTokens + slot;
+        for (int i = 0; i < 16; ++i) place[i * KvLayout::kPageTokens] = k_row[d + i];
+        V::store(reinterpret_cast<float*>(v) + slot * head_dim + d, V::load(v_row + d));
+      }
+    }
+  }
+
+  static float log_sum_exp(const float* logits, std::int64_t vocabulary) {
+    const float lowest = -std::numeric_limits<float>::infinity();
+    F most = V::set1(lowest);
+    std::int64_t i = 0;
+    for (; i + 16 <= vocabulary; i += 16) most = V::max(V::load(logits + i), most);
+    float largest = V::max_of(most);
+    for (std::int64_t k = i; k < vocabulary; ++k) largest = largest < logits[k] ? logits[k] : largest;
+    F part[4] = {V::zero(), V::zero(), V::zero(), V::zero()};
+    for (i = 0; i + 16 <= vocabulary; i += 16) {
+      part[i / 16 % 4] = V::add(part[i / 16 % 4], exp(V::sub(V::load(logits + i), V::set1(largest))));
+    }
+    if (i < vocabulary) {  // lanes past the end add +0 to sums that are not negative: the same bits
+      float rest[16];
+      for (int k = 0; k < 16; ++k) rest[k] = i + k < vocabulary ? logits[i + k] : lowest;
+      part[i / 16 % 4] = V::add(part[i / 16 % 4], exp(V::sub(V::load(rest), V::set1(largest))));
+    }
+    return largest + log_contract(fold64(part));
+  }
+
+  static std::int64_t argmax(const float* logits, std::int64_t vocabulary) {
+    F most = V::set1(-std::numeric_limits<float>::infinity());
+    std::int64_t i = 0;
+    for (; i + 16 <= vocabulary; i += 16) most = V::max(V::load(logits + i), most);  // max gives the second where one is NaN
+    float largest = V::max_of(most);
+    for (; i < vocabulary; ++i) largest = largest < logits[i] ? logits[i] : largest;
+    for (i = 0; i < vocabulary; ++i) {
+      if (logits[i] == largest) return i;
+    }
+    return -1;
+  }
+};
+
+}  // namespace troupe::cpu

@@ -1,0 +1,78 @@
+// Answer: one turn's answer while it grows: tokens in, text out, and when it ends.
+//
+// Tokens go in one by one; text comes out as soon as it can no longer change: never half a character, never bytes that
+// could still become a stop string. Ends by an end token, a stop string, or max_tokens.
+// After the end, keep() says how many of the answer's tokens stay in the history: all, or, when a stop string matched,
+// those that end at or before the match. What lies between (leftover()) is part of the answer's text and is tokenized
+// again with the next turn.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kernels/result.h"
+#include "runtime/text/stop_matcher.h"
+#include "runtime/text/token.h"
+#include "runtime/text/utf8.h"
+#include "runtime/text/vocabulary.h"
+
+namespace troupe {
+
+struct TurnLimits {
+  std::int32_t max_tokens = 0;     // 0: until the context is full
+  std::int32_t min_tokens = 0;     // no end token before so many
+  bool ignore_eos = false;         // end tokens are never chosen
+  std::vector<std::string> stop{};   // at most kMaxStops, none empty
+  std::vector<TokenId> end_tokens{}; // in addition to the model's own
+
+  static constexpr std::size_t kMaxStops = 16;
+  static constexpr std::size_t kMaxStopBytes = 1024;
+  Result<void> validate(std::int64_t vocabulary) const;
+};
+
+enum class FinishReason : std::uint8_t { none, end_token, stop_string, length, cancelled };
+// "stop" for the first two ends (as the OpenAI API has it), "length", "cancelled", "none".
+const char* name(FinishReason reason);
+
+class Answer {
+ public:
+  Answer(std::shared_ptr<const Vocabulary> vocabulary, const TurnLimits& limits);
+
+  // The text that this token releases, possibly empty. After an end (reason() != none) nothing may follow.
+  std::string accept(TokenId token);
+  // The answer ends here for a reason from outside (the context is full, the turn was stopped): releases held text.
+  std::string end(FinishReason reason);
+
+  FinishReason reason() const { return reason_; }
+  const std::vector<TokenId>& tokens() const { return tokens_; }
+  const std::string& text() const { return text_; }  // all that was released
+  std::size_t keep() const { return keep_; }
+  const std::string& leftover() const { return leftover_; }
+  // No end token may be chosen for the next token.
+  bool bans_end() const;
+  // The next step may be sent before the last token's text is looked at: no stop string can end the answer.
+  bool decided_by_token() const { return limits_.stop.empty(); }
+  // Whether `token` would end the answer, by itself or by the limit.
+  bool ends_with(TokenId token) const;
+
+ private:
+  bool is_end(TokenId token) const;
+  void cut_at_stop(std::size_t match);
+
+  std::shared_ptr<const Vocabulary> vocabulary_;
+  TurnLimits limits_;
+  StopMatcher stops_;
+  Utf8Stream utf8_;
+  std::vector<TokenId> tokens_;
+  std::vector<std::size_t> ends_;  // ends_[i]: size of bytes_ after token i
+  std::string bytes_;              // what the tokens stand for, before stop matching
+  std::string text_;
+  std::string leftover_;
+  std::size_t keep_ = 0;
+  FinishReason reason_ = FinishReason::none;
+};
+
+}  // namespace troupe

@@ -1,0 +1,73 @@
+#include "runtime/conversation.h"
+
+#include <span>
+#include <utility>
+
+#include "runtime/text/detokenizer.h"
+
+namespace troupe {
+
+Conversation::Conversation(std::string system) {
+  if (!system.empty()) messages_.push_back({"system", std::move(system)});
+}
+
+Conversation::Conversation(std::vector<Message> messages, std::vector<TokenId> tokens, const Vocabulary& vocabulary)
+    : messages_(std::move(messages)),
+      tokens_(std::move(tokens)),
+      text_(detokenize(vocabulary, tokens_, ControlTokens::write)) {}
+
+PromptJob Conversation::job(PromptJob::Kind kind) const {
+  PromptJob job;
+  job.kind = kind;
+  job.history = tokens_;
+  job.history_text = text_;
+  return job;
+}
+
+PromptJob Conversation::message_job(Message message) const {
+  PromptJob chat = job(PromptJob::Kind::chat);
+  chat.messages = messages_;
+  chat.messages.push_back(std::move(message));
+  return chat;
+}
+
+PromptJob Conversation::text_job(const std::string& text) const {
+  PromptJob plain = job(PromptJob::Kind::text);
+  plain.text = leftover_ + text;
+  return plain;
+}
+
+PromptJob Conversation::token_job(std::vector<TokenId> tokens) const {
+  PromptJob raw = job(PromptJob::Kind::tokens);
+  raw.tokens = std::move(tokens);
+  return raw;
+}
+
+void Conversation::begin(const PromptJob& job, PromptPlan plan) {
+  old_messages_ = messages_;
+  old_tokens_ = tokens_;
+  old_text_ = text_;
+  chat_turn_ = job.kind == PromptJob::Kind::chat;
+  if (chat_turn_) messages_ = job.messages;
+  tokens_.resize(static_cast<std::size_t>(plan.keep));
+  tokens_.insert(tokens_.end(), plan.fresh.begin(), plan.fresh.end());
+  text_ = std::move(plan.text);
+  old_leftover_ = std::exchange(leftover_, {});
+}
+
+void Conversation::end(const Answer& answer, const Vocabulary& vocabulary) {
+  const std::vector<TokenId>& tokens = answer.tokens();
+  tokens_.resize(tokens_.size() - tokens.size() + answer.keep());
+  text_ += detokenize(vocabulary, std::span(tokens).first(answer.keep()), ControlTokens::write);
+  leftover_ = chat_turn_ ? std::string() : answer.leftover();  // a chat has it in its message
+  if (chat_turn_) messages_.push_back({"assistant", answer.text()});
+}
+
+void Conversation::back() {
+  messages_ = std::move(old_messages_);
+  tokens_ = std::move(old_tokens_);
+  text_ = std::move(old_text_);
+  leftover_ = std::move(old_leftover_);
+}
+
+}  // namespace troupe

@@ -1,0 +1,55 @@
+// Conversation: what a session remembers as text and tokens, and how a turn changes it.
+//
+// begin() takes a turn's plan, add() the answer's tokens one by one, end() closes the turn with the answer as it was
+// given. A turn that failed before its first token is taken back whole: back() restores what stood before begin().
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "kernels/result.h"
+#include "runtime/answer.h"
+#include "runtime/prompt_plan.h"
+
+namespace troupe {
+
+class Conversation {
+ public:
+  // A new chat; `system` may be empty.
+  explicit Conversation(std::string system);
+  // One that goes on from a transcript; its tokens are inside the vocabulary.
+  Conversation(std::vector<Message> messages, std::vector<TokenId> tokens, const Vocabulary& vocabulary);
+
+  const std::vector<Message>& messages() const { return messages_; }
+  const std::vector<TokenId>& tokens() const { return tokens_; }
+  const std::string& text() const { return text_; }
+
+  // The planning job of a chat message, of text, or of tokens that follow.
+  PromptJob message_job(Message message) const;
+  PromptJob text_job(const std::string& text) const;
+  PromptJob token_job(std::vector<TokenId> tokens) const;
+
+  void begin(const PromptJob& job, PromptPlan plan);
+  void add(TokenId token) { tokens_.push_back(token); }
+  // The answer ended: tokens past answer.keep() go, its text joins the history and, in a chat, the messages.
+  void end(const Answer& answer, const Vocabulary& vocabulary);
+  void back();
+
+ private:
+  PromptJob job(PromptJob::Kind kind) const;
+
+  std::vector<Message> messages_;
+  std::vector<TokenId> tokens_;
+  std::string text_;
+  std::string leftover_;  // of a plain answer that a stop string cut inside a token: goes before the next text
+
+  // What back() restores.
+  std::vector<Message> old_messages_;
+  std::vector<TokenId> old_tokens_;
+  std::string old_text_;
+  std::string old_leftover_;
+  bool chat_turn_ = false;
+};
+
+}  // namespace troupe

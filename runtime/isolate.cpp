@@ -1,0 +1,39 @@
+#include "runtime/isolate.h"
+
+#include <optional>
+#include <string>
+
+#include "kernels/fault.h"
+
+namespace troupe {
+namespace {
+
+// The fault's sentence, or nothing when the batch ran.
+std::optional<std::string> try_run(const RunBatch& run, std::span<Slice> batch) {
+  for (Slice& slice : batch) {
+    slice.sampled = {};
+    slice.failed = false;
+    slice.failure.clear();
+  }
+  try {
+    run(batch);
+  } catch (const StepFault& fault) {
+    return fault.what();
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+void run_isolated(const RunBatch& run, std::span<Slice> batch) {
+  if (!try_run(run, batch)) return;
+  if (!try_run(run, batch)) return;
+  for (Slice& slice : batch) {
+    if (auto fault = try_run(run, {&slice, 1})) {
+      slice.failed = true;
+      slice.failure = *fault;
+    }
+  }
+}
+
+}  // namespace troupe

@@ -1,0 +1,115 @@
+// StepQueue: the steps that wait, and the rule that makes a batch of them.
+//
+// A Step carries all the tokens of its turn's prompt, or the one pending token; decode is a step of one token. The
+// queue cuts slices from the steps over as many launches as it takes and answers each step once.
+//
+// The gather rule. A batch closes when everyone who was answered by the last launch is back (has sent a step, or said
+// that it leaves), or kLinger after that launch; nobody waits for a stranger, so a lone caller's step starts at once.
+// (With 64 sessions and a 2 ms launch: closing by a self-message gave 38 to 46 rows a launch, this rule above 62.)
+// A batch takes all waiting decode rows first, then prefill rows, fair by key and oldest first within a key, up to a
+// budget that is time: kDecodeBudget while anyone decodes, else kPrefillBudget; at least one prefill row always.
+//
+// Plain data: no thread, no clock. Time comes in as a parameter, so a recorded run replays exactly.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "kernels/result.h"
+#include "runtime/batch.h"
+#include "runtime/time.h"
+
+namespace troupe {
+
+using SessionId = std::uint64_t;
+
+struct Step {
+  SessionId session = 0;
+  std::string key;  // who pays: steps of different keys share the rows of a launch fairly
+  KvLease cache;
+  std::vector<TokenId> tokens;  // at least one; they follow cache.position() tokens
+  std::shared_ptr<const SamplingParams> sampling;
+  std::shared_ptr<const SamplerState> state;  // may be null
+  bool ban_end = false;
+  std::int32_t logprobs = -1;
+};
+
+// Called exactly once for every step that was pushed.
+using StepAnswer = std::function<void(Result<Sampled>)>;
+
+// How long a launch of so many rows takes, learnt from the launches that ran.
+class LaunchCost {
+ public:
+  void learn(std::int64_t rows, Seconds took);
+  // Rows that fit into `budget`; at least 1.
+  std::int64_t rows_within(Seconds budget) const;
+
+ private:
+  double base_ = 0.0;       // seconds of a launch of one row; 0: none seen yet
+  double per_row_ = 2e-3;   // seconds of each further row; a slow machine's figure until a wide launch was seen
+};
+
+class StepQueue {
+ public:
+  static constexpr auto kLinger = std::chrono::microseconds(300);
+  static constexpr Seconds kDecodeBudget{0.100};
+  static constexpr Seconds kPrefillBudget{0.250};
+
+  explicit StepQueue(std::int64_t max_rows) : max_rows_(max_rows) {}
+
+  void push(Step step, StepAnswer answer);
+  // The session will not send a step soon (its turn ended, it is parked or gone): nobody waits for it.
+  void leave(SessionId session) { awaited_.erase(session); }
+
+  bool empty() const { return waiting_.empty(); }
+  std::size_t size() const { return waiting_.size(); }
+  // Someone who was answered by the last launch has neither come back nor left.
+  bool awaits_anyone() const { return !awaited_.empty(); }
+  // A batch should start now.
+  bool ready(TimePoint now) const { return !empty() && (awaited_.empty() || now >= linger_until_); }
+  // When ready() becomes true if nothing more arrives.
+  TimePoint linger_until() const { return linger_until_; }
+
+  // The slices of the next batch; revoked steps are answered `cancelled` and dropped. Valid until finish().
+  std::span<Slice> gather();
+  std::int64_t decode_rows() const { return decode_rows_; }
+  // The gathered batch ran and took so long: answers the steps that are complete or failed.
+  void finish(TimePoint now, Seconds took);
+  // Answers every waiting step with `error`.
+  void fail_all(const Error& error);
+
+ private:
+  struct Waiting {
+    Step step;
+    StepAnswer answer;
+    std::int64_t done = 0;  // tokens that earlier launches computed
+    std::int64_t remaining() const { return static_cast<std::int64_t>(step.tokens.size()) - done; }
+    bool decodes() const { return step.tokens.size() == 1; }
+  };
+
+  void drop_revoked();
+  void add_slice(Waiting& waiting, std::int64_t rows);
+  void gather_prefill(std::int64_t budget);
+  Waiting* next_prefill(const std::vector<Waiting*>& candidates);
+  void settle(Waiting& waiting, Slice& slice);
+
+  std::int64_t max_rows_;
+  std::vector<std::unique_ptr<Waiting>> waiting_;  // in order of arrival
+  std::unordered_set<SessionId> awaited_;
+  TimePoint linger_until_{};
+  std::unordered_map<std::string, std::int64_t> served_;  // prefill rows by key, of keys with waiting steps
+  LaunchCost cost_;
+
+  std::vector<Slice> slices_;       // of the batch in work
+  std::vector<Waiting*> gathered_;  // slices_[i] is cut from gathered_[i]
+  std::int64_t rows_ = 0;
+  std::int64_t decode_rows_ = 0;
+};
+
+}  // namespace troupe

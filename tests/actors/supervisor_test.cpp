@@ -1,0 +1,107 @@
+#include "tests/actors/actor_lab.h"
+
+namespace troupe::test {
+namespace {
+
+// Dies with the engine's fault at the calls that `dies` names.
+struct Mortal {
+  std::shared_ptr<Engine> engine;
+  std::atomic<int> calls{0};
+  std::function<bool(int)> dies;
+  RunBatch run() {
+    return [this](std::span<Slice> batch) {
+      if (dies(++calls)) throw DeviceFault("the device is gone");
+      engine->run(batch);
+    };
+  }
+};
+
+TEST(Supervisor, starts_a_new_batcher_and_no_session_loses_a_token) {
+  Mortal mortal;
+  mortal.dies = [](int call) { return call == 5 || call == 30; };
+  SupervisorOptions options;
+  options.run = mortal.run();
+  ActorLab lab(options);
+  mortal.engine = lab.shared_engine();
+  std::vector<SessionActor> sessions;
+  for (int i = 0; i < 4; ++i) sessions.push_back(lab.open());
+  using Pending = decltype(lab.self()->request(sessions[0], std::chrono::seconds(60), say_atom_v, Turn()));
+  std::vector<Pending> pending;
+  for (int i = 0; i < 4; ++i) {
+    pending.push_back(lab.self()->request(sessions[static_cast<std::size_t>(i)], std::chrono::seconds(60), say_atom_v, token_turn(prompt(i, 30), 60)));
+  }
+  for (int i = 0; i < 4; ++i) {
+    pending[static_cast<std::size_t>(i)].receive(
+        [&](TurnEnd& end) { EXPECT_EQ(end.tokens, solo(lab.engine(), token_turn(prompt(i, 30), 60))); },
+        [](caf::error& error) { ADD_FAILURE() << caf::to_string(error); });
+  }
+  EXPECT_EQ(lab.describe().batcher_restarts, 2);
+  EXPECT_TRUE(lab.describe().ready);
+  lab.stop();
+}
+
+TEST(Supervisor, gives_up_after_three_restarts_and_tells_every_session) {
+  Mortal mortal;
+  mortal.dies = [](int) { return true; };
+  SupervisorOptions options;
+  options.run = mortal.run();
+  ActorLab lab(options);
+  mortal.engine = lab.shared_engine();
+  const SessionActor session = lab.open();
+  const auto failed = lab.say(session, token_turn(prompt(1, 5), 5));
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().code, ErrorCode::engine_failed);
+  EXPECT_EQ(mortal.calls, 4) << "the first batcher and three more";
+  EXPECT_FALSE(lab.describe().ready);
+  const auto refused = lab.ask<SessionActor>(lab.host(), open_atom_v, OpenSession{});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::engine_failed);
+  EXPECT_FALSE(lab.say(session, token_turn(prompt(1, 5), 5))) << "later turns fail at once";
+  lab.stop();
+}
+
+TEST(Supervisor, makes_a_turn_wait_until_pages_are_free) {
+  EngineOptions small = lab_options();
+  const std::int64_t page = [] {
+    auto engine = Engine::open(tiny_path(), lab_options());
+    return static_cast<std::int64_t>((*engine)->pages()->layout().page_bytes());
+  }();
+  small.kv_memory = static_cast<std::uint64_t>(page) * 10;
+  ActorLab lab({}, small);
+  const SessionActor first = lab.open(), second = lab.open();
+  auto running = lab.self()->request(first, std::chrono::seconds(60), say_atom_v, token_turn(prompt(1, 20), 100));
+  // 20 + 100 tokens take 8 of 10 pages; the second needs as many and waits until the first is closed.
+  auto waiting = lab.self()->request(second, std::chrono::seconds(60), say_atom_v, token_turn(prompt(2, 20), 100));
+  running.receive([](TurnEnd&) {}, [](caf::error& error) { ADD_FAILURE() << caf::to_string(error); });
+  EXPECT_EQ(lab.describe().waiting, 1);
+  lab.self()->send(first, close_atom_v);
+  waiting.receive([&](TurnEnd& end) { EXPECT_EQ(end.tokens.size(), 100u); },
+                  [](caf::error& error) { ADD_FAILURE() << caf::to_string(error); });
+  const auto never = lab.say(second, token_turn(prompt(3, 10), 800));
+  ASSERT_FALSE(never);
+  EXPECT_EQ(never.error().code, ErrorCode::out_of_memory);
+  EXPECT_NE(never.error().message.find(" 10"), std::string::npos) << never.error().message;
+}
+
+TEST(Supervisor, drains_refuses_opens_and_answers_when_the_last_session_has_gone) {
+  ActorLab lab;
+  const SessionActor session = lab.open();
+  EXPECT_FALSE(*lab.ask<bool>(lab.host(), drain_atom_v, caf::timespan(std::chrono::milliseconds(300))));
+  const auto refused = lab.ask<SessionActor>(lab.host(), open_atom_v, OpenSession{});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::shutting_down);
+  lab.self()->send(session, close_atom_v);
+  EXPECT_TRUE(*lab.ask<bool>(lab.host(), drain_atom_v, caf::timespan(std::chrono::seconds(30))));
+}
+
+TEST(Supervisor, refuses_a_transcript_with_foreign_tokens) {
+  ActorLab lab;
+  OpenSession opening;
+  opening.past = Transcript{{}, {1, 2, 99999}};
+  const auto refused = lab.ask<SessionActor>(lab.host(), open_atom_v, opening);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::bad_input);
+}
+
+}  // namespace
+}  // namespace troupe::test
