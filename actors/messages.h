@@ -60,21 +60,24 @@ using BatcherActor = caf::typed_actor<caf::result<Sampled>(step_atom, Step),    
 // Renders and tokenizes long prompts, so that no scheduler thread is held by one.
 using TextActor = caf::typed_actor<caf::result<PromptPlan>(plan_atom, PromptJob)>;
 
-// What opens sessions. drain: true when the last session has gone, false at the deadline; opens are refused from then.
+// What opens sessions. drain: opens and new turns are refused, idle sessions go at once, the others when their turns have
+// ended; true when the last has gone, false at the deadline.
 using HostActor = caf::typed_actor<caf::result<SessionActor>(open_atom, OpenSession),  //
                                    caf::result<HostInfo>(describe_atom),               //
                                    caf::result<LaunchStats>(stats_atom),               //
                                    caf::result<bool>(drain_atom, caf::timespan)>;
 
-// The host as its own sessions see it: pages for a turn (answered when they are there, or by an error), and word that
-// pages were given back.
+// The host as its own sessions see it: pages for a turn (answered when they are there, or by an error), and word that a
+// session's turn is over: its pages were given back, and it waits for none any more.
 using HostControl = HostActor::extend<caf::result<PageGrant>(reserve_atom, SessionId, std::int64_t, caf::timespan),  //
-                                      caf::result<void>(freed_atom),                                                //
+                                      caf::result<void>(freed_atom, SessionId),                                     //
                                       caf::result<void>(tick_atom)>;
 
-// A session as its host sees it: the batcher to send steps to from now on, or why there will be none.
+// A session as its host sees it: the batcher to send steps to from now on, or why there will be none; and word that the
+// host drains: the turn in work and those in line end in peace, no more are taken, and then the session goes.
 using SessionControl = SessionActor::extend<caf::result<void>(batcher_atom, BatcherActor),  //
-                                            caf::result<void>(batcher_atom, caf::error)>;
+                                            caf::result<void>(batcher_atom, caf::error),    //
+                                            caf::result<void>(drain_atom)>;
 
 }  // namespace troupe
 

@@ -46,6 +46,10 @@ class SessionState {
           broken_ = from_caf(error);
           if (work_) fail_turn(*broken_);
         },
+        [this](drain_atom) {
+          draining_ = true;
+          if (!work_) self_->quit();
+        },
     };
   }
 
@@ -53,6 +57,7 @@ class SessionState {
   // -- turns come in ------------------------------------------------------------------------------------------------
 
   caf::result<TurnEnd> on_say(Turn turn, SinkActor sink) {
+    if (draining_) return to_caf({ErrorCode::shutting_down, "the host is draining and takes no more turns"});
     if (auto checked = check(turn); !checked) return to_caf(checked.error());
     if (waiting_.size() >= kWaitingTurns) {
       return to_caf({ErrorCode::busy, std::to_string(kWaitingTurns) +
@@ -155,7 +160,7 @@ class SessionState {
   }
 
   void tell_freed() {
-    if (auto host = caf::actor_cast<HostControl>(home_.host)) self_->send(host, freed_atom_v);
+    if (auto host = caf::actor_cast<HostControl>(home_.host)) self_->send(host, freed_atom_v, id_);
   }
 
   // -- steps ------------------------------------------------------------------------------------------------------------
@@ -203,11 +208,13 @@ class SessionState {
     leave();
   }
 
-  // An answer in our own error category is about this step; any other means that the batcher died with it.
+  // An answer in our own error category is about this step; any other, or a failed engine, means that the batcher died
+  // with it.
   void on_step_error(const caf::error& error) {
     in_flight_ = false;
     cache_.revoke();
-    if (error.category() == caf::type_id_v<ErrorCode>) return fail_turn(from_caf(error));
+    const bool step_failed = error.category() == caf::type_id_v<ErrorCode> && error != ErrorCode::engine_failed;
+    if (step_failed) return fail_turn(from_caf(error));
     lost_ = true;
   }
 
@@ -288,6 +295,7 @@ class SessionState {
   void after_turn() {
     for (auto& promise : std::exchange(transcripts_, {})) promise.deliver(transcript());
     if (!work_) start_next();
+    if (!work_ && draining_) self_->quit();
   }
 
   caf::result<Transcript> on_transcript() {
@@ -341,6 +349,7 @@ class SessionState {
   bool lost_ = false;            // its batcher died; the next batcher gets it again
   bool parked_ = false;          // no credit
   bool queued_ = false;          // waits for pages
+  bool draining_ = false;        // ends with the last turn in line
 };
 
 }  // namespace

@@ -24,6 +24,12 @@ struct Waiter {
   caf::typed_response_promise<PageGrant> promise;
 };
 
+// A session on the list of the living. Weak: the list must not keep a session alive that its owner has dropped.
+struct Living {
+  SessionId id;
+  caf::weak_actor_ptr actor;
+};
+
 class SupervisorState {
  public:
   static constexpr const char* name = "troupe.supervisor";
@@ -49,7 +55,7 @@ class SupervisorState {
         [this](reserve_atom, SessionId session, std::int64_t pages, caf::timespan limit) {
           return on_reserve(session, pages, limit);
         },
-        [this](freed_atom) { serve_line(); },
+        [this](freed_atom, SessionId session) { leave_line(session); },
         [this](tick_atom) { on_tick(); },
     };
   }
@@ -70,7 +76,7 @@ class SupervisorState {
                      caf::actor_cast<caf::weak_actor_ptr>(self_), batcher_, text_actor_};
     SessionControl session = spawn_session(self_->system(), std::move(home), id, std::move(opening));
     self_->monitor(session);
-    sessions_.emplace(session.address(), caf::actor_cast<caf::weak_actor_ptr>(session));
+    sessions_.emplace(session.address(), Living{id, caf::actor_cast<caf::weak_actor_ptr>(session)});
     return SessionActor(session);
   }
 
@@ -92,8 +98,8 @@ class SupervisorState {
 
   template <class... Ts>
   void tell_sessions(const Ts&... message) {
-    for (auto& [address, weak] : sessions_) {
-      if (auto session = caf::actor_cast<SessionControl>(weak)) self_->send(session, message...);
+    for (auto& [address, living] : sessions_) {
+      if (auto session = caf::actor_cast<SessionControl>(living.actor)) self_->send(session, message...);
     }
   }
 
@@ -125,6 +131,12 @@ class SupervisorState {
       line_.front().promise.deliver(PageGrant{std::move(run)});
       line_.pop_front();
     }
+  }
+
+  // A turn that was stopped, or whose session died, must not stand before others: nobody could take its pages.
+  void leave_line(SessionId session) {
+    std::erase_if(line_, [session](const Waiter& waiter) { return waiter.session == session; });
+    serve_line();
   }
 
   void drop_late(Clock::time_point now) {
@@ -159,7 +171,7 @@ class SupervisorState {
       give_up(Error{ErrorCode::engine_failed, "the engine failed " + std::to_string(restarts_.size() + 1) +
                                                   " times within " +
                                                   std::to_string(SupervisorOptions::kRestartWindow.count()) +
-                                                  " s; last: " + caf::to_string(reason)});
+                                                  " s; last: " + from_caf(reason).message});
       return;
     }
     restarts_.push_back(now);
@@ -176,8 +188,11 @@ class SupervisorState {
   void on_down(const caf::down_msg& down) {
     if (down.source == batcher_.address()) return on_batcher_down(down.reason);
     if (down.source == text_actor_.address()) return start_text_actor();
-    sessions_.erase(down.source);
-    serve_line();
+    if (const auto gone = sessions_.find(down.source); gone != sessions_.end()) {
+      const SessionId session = gone->second.id;
+      sessions_.erase(gone);
+      leave_line(session);
+    }
     if (sessions_.empty()) answer_drain(true);
   }
 
@@ -221,6 +236,7 @@ class SupervisorState {
   caf::result<bool> on_drain(caf::timespan limit) {
     draining_ = true;
     if (sessions_.empty()) return true;
+    tell_sessions(drain_atom_v);
     auto promise = self_->make_response_promise<bool>();
     drains_.push_back({Clock::now() + limit, promise});
     return promise;
@@ -244,8 +260,8 @@ class SupervisorState {
   }
 
   void on_exit(const caf::error& reason) {
-    for (auto& [address, weak] : sessions_) {
-      if (auto session = caf::actor_cast<SessionControl>(weak)) self_->send_exit(session, reason);
+    for (auto& [address, living] : sessions_) {
+      if (auto session = caf::actor_cast<SessionControl>(living.actor)) self_->send_exit(session, reason);
     }
     self_->send_exit(batcher_, reason);
     self_->send_exit(text_actor_, reason);
@@ -258,7 +274,7 @@ class SupervisorState {
   std::shared_ptr<const TextSide> text_;
   std::size_t max_text_bytes_ = 0;
 
-  std::unordered_map<caf::actor_addr, caf::weak_actor_ptr> sessions_;
+  std::unordered_map<caf::actor_addr, Living> sessions_;
   SessionId last_session_ = 0;
   std::deque<Waiter> line_;
 

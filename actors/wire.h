@@ -42,7 +42,7 @@ auto enum_field(Inspector& f, caf::string_view field_name, Enum& value, Enum las
 // ErrorCode as CAF wants an error category.
 inline std::string to_string(ErrorCode code) { return name(code); }
 inline bool from_string(caf::string_view text, ErrorCode& out) {
-  for (int i = 0; i <= static_cast<int>(ErrorCode::engine_failed); ++i) {
+  for (int i = 1; i <= static_cast<int>(ErrorCode::engine_failed); ++i) {
     const auto code = static_cast<ErrorCode>(i);
     if (text != name(code)) continue;
     out = code;
@@ -52,7 +52,7 @@ inline bool from_string(caf::string_view text, ErrorCode& out) {
 }
 inline bool from_integer(std::uint8_t number, ErrorCode& out) {
   out = static_cast<ErrorCode>(number);
-  return number <= static_cast<std::uint8_t>(ErrorCode::engine_failed);
+  return number >= 1 && number <= static_cast<std::uint8_t>(ErrorCode::engine_failed);
 }
 template <class Inspector>
 bool inspect(Inspector& f, ErrorCode& code) {
@@ -74,19 +74,24 @@ bool inspect(Inspector& f, Sampled& x) {
   return f.object(x).fields(f.field("token", x.token), bits_field(f, "logprob", x.logprob), f.field("top", x.top));
 }
 
-// One (token, bias) pair of SamplingParams::logit_bias.
-template <class Inspector>
-bool inspect(Inspector& f, std::pair<TokenId, float>& x) {
-  return f.object(x).fields(f.field("token", x.first), bits_field(f, "bias", x.second));
-}
-
 template <class Inspector>
 bool inspect(Inspector& f, SamplingParams& x) {
+  using BiasBits = std::vector<std::pair<TokenId, std::uint32_t>>;
+  auto get_bias = [&x] {
+    BiasBits bits;
+    for (const auto& [token, bias] : x.logit_bias) bits.emplace_back(token, std::bit_cast<std::uint32_t>(bias));
+    return bits;
+  };
+  auto set_bias = [&x](const BiasBits& bits) {
+    x.logit_bias.clear();
+    for (const auto& [token, bias] : bits) x.logit_bias.emplace_back(token, std::bit_cast<float>(bias));
+    return true;
+  };
   return f.object(x).fields(bits_field(f, "temperature", x.temperature), f.field("top_k", x.top_k),
                             bits_field(f, "top_p", x.top_p), bits_field(f, "min_p", x.min_p),
                             bits_field(f, "repetition_penalty", x.repetition_penalty),
                             bits_field(f, "frequency_penalty", x.frequency_penalty),
-                            bits_field(f, "presence_penalty", x.presence_penalty), f.field("logit_bias", x.logit_bias),
+                            bits_field(f, "presence_penalty", x.presence_penalty), f.field("logit_bias", get_bias, set_bias),
                             f.field("seed", x.seed));
 }
 

@@ -1,7 +1,7 @@
 // FloatMode: the contract's floating-point mode (docs/numerics.md, section 1) for the time of a scope.
 //
-// A host program may have set flush-to-zero or another rounding on its threads; every thread that computes therefore sets
-// its own control word: round to nearest even, denormals kept, no traps. The caller's word comes back at the end.
+// A host program may have set flush-to-zero or another rounding on its threads; so a thread that computes sets its own
+// control word: round to nearest even, denormals kept, no traps. The caller's word comes back at the end.
 #pragma once
 
 #include <xmmintrin.h>

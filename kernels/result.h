@@ -9,6 +9,7 @@
 //     use(*file);
 #pragma once
 
+#include <cstdint>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -16,8 +17,9 @@
 
 namespace troupe {
 
-enum class ErrorCode {
-  bad_input,        // malformed data or arguments: the message names what, where and what to do next
+// 0 is no code: CAF takes it for "no error".
+enum class ErrorCode : std::uint8_t {
+  bad_input = 1,    // malformed data or arguments: the message names what, where and what to do next
   not_found,        // no such file, session, tensor or name
   io,               // the operating system refused a read or a write
   unsupported,      // well-formed, but something this build does not do

@@ -4,9 +4,11 @@
 // as they come, a line a piece, marked with the session's number. At the end: each whole answer, and how many sessions
 // the launches computed together. With --check every question is then asked again of a session that is alone, and the
 // answers are compared byte for byte.
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -31,18 +33,33 @@ Turn turn_of(std::size_t i, int tokens) {
   Turn turn;
   turn.text = question(i);
   turn.limits.max_tokens = tokens;
+  turn.limits.ignore_eos = true;  // all answer as long as the others, so that all decode together to the end
   turn.sampling = SamplingParams{.temperature = 0.7f, .seed = i + 1};
   return turn;
 }
 
-// One reader for all: prints what comes and gives the credit back.
-SinkActor::behavior_type printer(SinkActor::pointer self, std::vector<SessionActor>* sessions) {
+// What the batcher had done when the last session got its first token, and when the first one had all of its tokens:
+// between the two, all were decoding.
+struct Window {
+  LaunchStats begin, end;
+};
+
+// One reader for all: prints what comes, gives the credit back, and looks at the batcher at the window's two ends.
+SinkActor::behavior_type printer(SinkActor::pointer self, const std::vector<SessionActor>* sessions, HostActor host,
+                                 int tokens, std::shared_ptr<Window> window) {
+  auto counts = std::make_shared<std::vector<int>>(sessions->size());
+  const auto look = [self, host](LaunchStats& place) {
+    if (!place.by_decode_width.empty()) return;
+    self->request(host, kLimit, stats_atom_v).then([&place](LaunchStats& stats) { place = std::move(stats); });
+  };
   return {[=](const TextDelta& delta) {
     const auto session = caf::actor_cast<SessionActor>(self->current_sender());
-    for (std::size_t i = 0; i < sessions->size(); ++i) {
-      if ((*sessions)[i] == session) std::printf("%2zu| %s\n", i, delta.text.c_str());
-    }
+    const auto i = static_cast<std::size_t>(std::ranges::find(*sessions, session) - sessions->begin());
+    std::printf("%2zu| %s\n", i, delta.text.c_str());
+    (*counts)[i] += static_cast<int>(delta.tokens.size());
     self->send(session, credit_atom_v, std::int32_t{1});
+    if (std::ranges::find(*counts, 0) == counts->end()) look(window->begin);
+    if ((*counts)[i] >= tokens - 1) look(window->end);
   }};
 }
 
@@ -70,12 +87,6 @@ class Asker {
     return text;
   }
 
-  LaunchStats stats() {
-    LaunchStats stats;
-    self_->request(host_, kLimit, stats_atom_v).receive([&](LaunchStats& found) { stats = std::move(found); }, [&](caf::error& error) { give_up(error); });
-    return stats;
-  }
-
  private:
   [[noreturn]] static void give_up(const caf::error& error) {
     std::fprintf(stderr, "many_sessions: %s\n", caf::to_string(error).c_str());
@@ -85,28 +96,30 @@ class Asker {
   HostActor host_;
 };
 
-// Sessions a launch, over the launches in which all were still decoding or had been.
-void print_widths(const LaunchStats& stats) {
-  double launches = 0, rows = 0;
-  for (std::size_t w = 1; w < stats.by_decode_width.size(); ++w) {
-    launches += static_cast<double>(stats.by_decode_width[w]);
-    rows += static_cast<double>(w * stats.by_decode_width[w]);
-    if (stats.by_decode_width[w] > 0) std::printf("  %llu launches of %zu sessions\n", static_cast<unsigned long long>(stats.by_decode_width[w]), w);
+void print_widths(const Window& window) {
+  double launches = 0, sessions = 0;
+  for (std::size_t w = 1; w < window.end.by_decode_width.size(); ++w) {
+    const auto before = w < window.begin.by_decode_width.size() ? window.begin.by_decode_width[w] : 0;
+    const auto here = window.end.by_decode_width[w] - before;
+    launches += static_cast<double>(here);
+    sessions += static_cast<double>(w * here);
+    if (here > 0) std::printf("  %llu launches of %zu sessions\n", static_cast<unsigned long long>(here), w);
   }
-  std::printf("mean launch width %.2f\n", launches > 0 ? rows / launches : 0.0);
+  std::printf("mean launch width %.2f while all were decoding\n", launches > 0 ? sessions / launches : 0.0);
 }
 
 int run(caf::actor_system& system, const HostActor& host, std::size_t count, int tokens, bool check) {
   Asker asker(system, host);
   std::vector<SessionActor> sessions;
   for (std::size_t i = 0; i < count; ++i) sessions.push_back(asker.open());
-  const SinkActor sink = system.spawn(printer, &sessions);
+  auto window = std::make_shared<Window>();
+  const SinkActor sink = system.spawn(printer, &sessions, host, tokens, window);
   std::vector<decltype(asker.say(sessions[0], 0, tokens, sink))> pending;
   for (std::size_t i = 0; i < count; ++i) pending.push_back(asker.say(sessions[i], i, tokens, sink));
   std::vector<std::string> answers;
   for (auto& response : pending) answers.push_back(asker.answer(response));
   for (std::size_t i = 0; i < count; ++i) std::printf("\n[%zu] %s\n%s\n", i, question(i).c_str(), answers[i].c_str());
-  print_widths(asker.stats());
+  print_widths(*window);
   for (const SessionActor& session : sessions) caf::anon_send(session, close_atom_v);
   caf::anon_send_exit(sink, caf::exit_reason::user_shutdown);
   std::size_t equal = 0;

@@ -44,6 +44,7 @@ struct Outcome {
   Clock::time_point began;
   std::vector<std::vector<Clock::time_point>> tokens;  // by session, when each delta came
   std::vector<TurnEnd> ends;
+  LaunchStats all_decode, first_end;  // when the last session had its first token, and when the first session ended
   std::optional<Error> error;
 };
 
@@ -62,6 +63,7 @@ class CollectorState {
       const auto now = Clock::now();
       const auto sender = caf::actor_cast<SessionActor>(self_->current_sender());
       const auto index = static_cast<std::size_t>(std::ranges::find(sessions_, sender) - sessions_.begin());
+      if (outcome_.tokens[index].empty() && ++begun_ == load_.sessions) look(outcome_.all_decode);
       outcome_.tokens[index].insert(outcome_.tokens[index].end(), delta.tokens.size(), now);
       self_->send(sender, credit_atom_v, std::int32_t{1});
     }};
@@ -87,10 +89,16 @@ class CollectorState {
           .then(
               [this, i](TurnEnd& end) {
                 outcome_.ends[i] = std::move(end);
+                if (ended_ == 0) look(outcome_.first_end);
                 if (++ended_ == load_.sessions) finish();
               },
               [this](caf::error& error) { fail(error); });
     }
+  }
+
+  void look(LaunchStats& place) {
+    self_->request(host_, kLimit, stats_atom_v)
+        .then([&place](LaunchStats& stats) { place = std::move(stats); }, [this](caf::error& error) { fail(error); });
   }
 
   void fail(const caf::error& error) {
@@ -112,8 +120,19 @@ class CollectorState {
   std::shared_ptr<std::promise<Outcome>> done_;
   std::vector<SessionActor> sessions_;
   Outcome outcome_;
-  int ended_ = 0;
+  int begun_ = 0, ended_ = 0;
 };
+
+// Sessions a launch while all were decoding.
+double mean_width(const LaunchStats& from, const LaunchStats& to) {
+  double launches = 0, sessions = 0;
+  for (std::size_t w = 1; w < to.by_decode_width.size(); ++w) {
+    const auto before = w < from.by_decode_width.size() ? from.by_decode_width[w] : 0;
+    launches += static_cast<double>(to.by_decode_width[w] - before);
+    sessions += static_cast<double>(w * (to.by_decode_width[w] - before));
+  }
+  return launches > 0 ? sessions / launches : 0.0;
+}
 
 LoadResult digest(Outcome outcome, LaunchStats launches) {
   LoadResult result;
@@ -136,12 +155,7 @@ LoadResult digest(Outcome outcome, LaunchStats launches) {
     counted += static_cast<double>(std::ranges::count_if(times, [&](auto t) { return t > last_first; }));
   }
   result.tokens_per_second = result.decode_seconds > 0 ? counted / result.decode_seconds : 0;
-  double rows = 0, with_decode = 0;
-  for (std::size_t w = 1; w < result.launches.by_decode_width.size(); ++w) {
-    with_decode += static_cast<double>(result.launches.by_decode_width[w]);
-    rows += static_cast<double>(w * result.launches.by_decode_width[w]);
-  }
-  result.mean_width = with_decode > 0 ? rows / with_decode : 0;
+  result.mean_width = mean_width(outcome.all_decode, outcome.first_end);
   return result;
 }
 

@@ -28,7 +28,7 @@ struct LoadResult {
   std::vector<double> first_token_ms;     // by session
   std::vector<double> gap_ms;             // between tokens, all sessions
   LaunchStats launches;
-  double mean_width = 0;                  // sessions in a launch that decodes
+  double mean_width = 0;                  // sessions in a launch, from the last first token to the first end
   std::vector<std::vector<TokenId>> answers;
 };
 

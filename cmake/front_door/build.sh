@@ -28,7 +28,7 @@ is_configured() {
 }
 
 configure_key() {
-  { cat "$root_folder/CMakePresets.json"; echo "${CC:-} ${CXX:-} ${CXXFLAGS:-} ${CMAKE_PREFIX_PATH:-} ${CAF_ROOT:-}" \
+  { cat "$root_folder/CMakePresets.json"; echo "$root_folder ${CC:-} ${CXX:-} ${CXXFLAGS:-} ${CMAKE_PREFIX_PATH:-} ${CAF_ROOT:-}" \
     "${caf_flags[*]} ${launcher[*]}"; } | digest
 }
 

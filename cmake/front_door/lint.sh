@@ -2,19 +2,17 @@
 
 lint_all() {
   ensure_packages "${build_packages[@]}" "${lint_packages[@]}"
-  is_configured release || build_preset release
+  build_preset release
   step "Checking the layout"
-  all_sources '*.h' '*.cpp' | xargs -0 clang-format --dry-run -Werror ||
+  "$root_folder/tests/house/layout_check.sh" "$root_folder" clang-format ||
     fail "the layout differs from .clang-format; run clang-format -i on the files named above."
   step "Running clang-tidy"
-  all_sources '*.cpp' | xargs -0 -n 1 -P "$jobs" clang-tidy --quiet -p "$root_folder/build/release" ||
+  own_sources | xargs -0 -n 1 -P "$jobs" clang-tidy --quiet --extra-arg=-Wno-unknown-warning-option \
+    -p "$root_folder/build/release" ||
     fail "clang-tidy has complaints; mend what it says above."
 }
 
-# all_sources PATTERN...: the project's own files, divided by zero bytes.
-all_sources() {
-  local names=() pattern
-  for pattern in "$@"; do names+=(-o -name "$pattern"); done
-  (cd "$root_folder" && find "$PWD/kernels" "$PWD/runtime" "$PWD/actors" "$PWD/apps" "$PWD/tests" -type f \
-    \( "${names[@]:1}" \) -print0)
+# The project's own sources as the compile database names them, divided by zero bytes.
+own_sources() {
+  sed -n 's/^ *"file": "\(.*\)",\{0,1\}$/\1\x00/p' "$root_folder/build/release/compile_commands.json" | tr -d '\n' | sort -zu
 }

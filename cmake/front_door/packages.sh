@@ -40,6 +40,8 @@ install_packages() {
     may_use_sudo ||
       fail "these packages are missing, and installing them needs root's rights: $*." \
         "Have root run: $line ; then run this again."
+    say "Installing packages needs root's rights; sudo may ask for your password."
+    sudo -v || fail "sudo refused. Have root run: $line ; then run this again."
     root=(sudo)
   fi
   step "Installing missing packages: $*"

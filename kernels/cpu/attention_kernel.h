@@ -1,7 +1,8 @@
-// Attention of one kv head's query group over a paged sequence, over a vector type V. Included by path_*.cpp only.
+// Attention of one kv head's queries over a paged sequence, over a vector type V. Included by path_*.cpp only.
 //
 // The 16 tokens of a page are 16 lanes of a score vector (K is stored dimension-major), the dimensions of V are lanes of
-// the result: every chain of docs/numerics.md is one lane, and K and V are read once for all heads of the group.
+// the result: every chain of docs/numerics.md is one lane. Up to V::kQueries query vectors (the heads of the group, and
+// the rows of a prompt) share each read of K and V; how they are put together never shows in a result.
 #pragma once
 
 #include <cstdint>
@@ -12,161 +13,228 @@
 
 namespace troupe::cpu {
 
-template <class V>
+template <class V, KvType kType>
 struct AttentionKernel {
   using F = typename V::F;
-  static constexpr std::int64_t kSplit = 256;
+  static constexpr int kSplit = 256;
   static constexpr int kPage = KvLayout::kPageTokens;
   static constexpr int kMaxDim = 256;
+  static constexpr std::int64_t kBytes = kType == KvType::f16 ? 2 : 4;
+  static constexpr int kLineDims = kType == KvType::f16 ? 2 : 1;  // dimensions of K in a cache line
 
-  static F load_kv(const std::byte* head, KvType type, std::int64_t element) {
-    return type == KvType::f16 ? V::load_half(head + 2 * element) : V::load(reinterpret_cast<const float*>(head) + element);
-  }
-
-  // What one split contributes for G query heads.
-  template <int G>
-  struct Partial {
-    float m[G], l[G];
-    alignas(64) float o[G][kMaxDim];
-    alignas(64) float p[G][kSplit];
+  // Query vectors in order of their position, and what the splits so far have given them.
+  struct Group {
+    int count = 0;
+    const float* q[V::kQueries];
+    float* out[V::kQueries];
+    std::int64_t visible[V::kQueries];  // tokens
+    float m[V::kQueries], l[V::kQueries];
+    alignas(64) float o[V::kQueries][kMaxDim];
   };
 
-  template <int G>
-  static void scores(const AttendWork& work, const float* q, std::int64_t first, std::int64_t end, Partial<G>& part) {
-    const float lowest = -std::numeric_limits<float>::infinity();
-    F most[G];
-    for (int g = 0; g < G; ++g) most[g] = V::set1(lowest);
-    for (std::int64_t t = first; t < end; t += kPage) {
-      const std::byte* k = work.pages[t / kPage] + work.k_offset;
-      F dot[G];
-#pragma GCC unroll 4
-      for (int g = 0; g < G; ++g) dot[g] = V::zero();
-      for (int d = 0; d < work.head_dim; ++d) {
-        const F column = load_kv(k, work.type, std::int64_t{d} * kPage);
-#pragma GCC unroll 4
-        for (int g = 0; g < G; ++g) dot[g] = V::fma(V::set1(q[g * work.head_dim + d]), column, dot[g]);
-      }
-      const int visible = end - t < kPage ? static_cast<int>(end - t) : kPage;
-#pragma GCC unroll 4
-      for (int g = 0; g < G; ++g) {
-        F score = V::mul(dot[g], V::set1(work.scale));
-        if (visible < kPage) score = V::first_lanes(score, visible, V::set1(lowest));
-        most[g] = V::max(score, most[g]);
-        V::store(part.p[g] + (t - first), score);
-      }
-    }
-    for (int g = 0; g < G; ++g) part.m[g] = V::max_of(most[g]);
+  // One split of up to kSplit tokens, for queries group.q[from] .. .
+  struct Split {
+    std::byte* const* pages;
+    int visible[V::kQueries];  // of this split's tokens
+    float m[V::kQueries], l[V::kQueries];
+    alignas(64) float o[V::kQueries][kMaxDim];
+    alignas(64) float p[V::kQueries][kSplit];
+  };
+
+  static F load_kv(const std::byte* head, std::int64_t element) {
+    if constexpr (kType == KvType::f16) return V::load_half(head + 2 * element);
+    return V::load(reinterpret_cast<const float*>(head) + element);
   }
 
-  template <int G>
-  static void weights(std::int64_t first, std::int64_t end, Partial<G>& part) {
-    for (int g = 0; g < G; ++g) {
-      F sums = V::zero();
-      for (std::int64_t t = first; t < end; t += kPage) {
-        float* p = part.p[g] + (t - first);
-        F weight = RowKernels<V>::exp(V::sub(V::load(p), V::set1(part.m[g])));
-        // A token that is not visible adds +0 to a sum that is not negative: the same bits as leaving it out.
-        if (end - t < kPage) weight = V::first_lanes(weight, static_cast<int>(end - t), V::zero());
-        sums = V::add(sums, weight);
-        V::store(p, weight);
+  // Scores of N queries with the tokens of P pages of `pages`. A head's part of a page is 2 KB, too short for the hardware
+  // prefetcher: the next pages' K and these pages' V are asked for on the way. One chain has a latency of 4 and two fit a cycle: 8 or more of them
+  // keep the units busy, so few queries take several pages at once.
+  template <int N, int P>
+  static void score_pages(const AttendWork& work, const float* const* q, int page, int pages, Split& split) {
+    F dot[P][N];
+    const std::byte *k[P], *v[P], *next[P];
+#pragma GCC unroll 4
+    for (int p = 0; p < P; ++p) {
+      k[p] = split.pages[page + p] + work.k_offset;
+      v[p] = split.pages[page + p] + work.v_offset;
+      next[p] = page + P + p < pages ? split.pages[page + P + p] + work.k_offset : v[p];
+#pragma GCC unroll 6
+      for (int i = 0; i < N; ++i) dot[p][i] = V::zero();
+    }
+    for (int d = 0; d < work.head_dim; ++d) {
+      F column[P];
+#pragma GCC unroll 4
+      for (int p = 0; p < P; ++p) {
+        column[p] = load_kv(k[p], std::int64_t{d} * kPage);
+        if (d % kLineDims == 0) {
+          __builtin_prefetch(next[p] + std::int64_t{d} * kPage * kBytes);
+          __builtin_prefetch(v[p] + std::int64_t{d} * kPage * kBytes);
+        }
       }
-      float lanes[16];
-      V::store(lanes, sums);
-      for (int w = 8; w >= 1; w /= 2) {
-        for (int i = 0; i < w; ++i) lanes[i] += lanes[i + w];
+#pragma GCC unroll 6
+      for (int i = 0; i < N; ++i) {
+        const F one = V::set1(q[i][d]);
+#pragma GCC unroll 4
+        for (int p = 0; p < P; ++p) dot[p][i] = V::fma(one, column[p], dot[p][i]);
       }
-      part.l[g] = lanes[0];
+    }
+    const F scale = V::set1(work.scale);
+    for (int p = 0; p < P; ++p) {
+      for (int i = 0; i < N; ++i) V::store(split.p[i] + (page + p) * kPage, V::mul(dot[p][i], scale));
     }
   }
 
-  // N vectors of 16 dimensions from dimension d on.
-  template <int G, int N>
-  static void values(const AttendWork& work, std::int64_t first, std::int64_t end, int d, Partial<G>& part) {
-    F o[G][N];
-#pragma GCC unroll 4
-    for (int g = 0; g < G; ++g) {
-#pragma GCC unroll 4
-      for (int n = 0; n < N; ++n) o[g][n] = V::zero();
+  template <int N>
+  static void scores(const AttendWork& work, const float* const* q, Split& split) {
+    constexpr int kTogether = V::kChains / N < 4 ? V::kChains / N : 4;
+    const int pages = (split.visible[N - 1] + kPage - 1) / kPage;
+    int page = 0;
+    for (; page + kTogether <= pages; page += kTogether) score_pages<N, kTogether>(work, q, page, pages, split);
+    for (; page < pages; ++page) score_pages<N, 1>(work, q, page, pages, split);
+  }
+
+  // Scores to weights: maximum, exp, sum in 16 partials. What stands past the visible tokens may be anything.
+  static void weights(float* p, int visible, float& m, float& l) {
+    const F lowest = V::set1(-std::numeric_limits<float>::infinity());
+    F most = lowest;
+    for (int t = 0; t < visible; t += kPage) {
+      const F score = V::load(p + t);
+      most = V::max(visible - t < kPage ? V::first_lanes(score, visible - t, lowest) : score, most);
     }
-    for (std::int64_t t = first; t < end; ++t) {
-      const std::byte* v = work.pages[t / kPage] + work.v_offset;
-      const std::int64_t row = t % kPage * work.head_dim + d;
+    m = V::max_of(most);
+    F sums = V::zero();
+    for (int t = 0; t < visible; t += kPage) {
+      F weight = RowKernels<V>::exp(V::sub(V::load(p + t), V::set1(m)));
+      // A token that is not visible adds +0 to a sum that is not negative: the same bits as leaving it out.
+      if (visible - t < kPage) weight = V::first_lanes(weight, visible - t, V::zero());
+      sums = V::add(sums, weight);
+      V::store(p + t, weight);
+    }
+    float lanes[16];
+    V::store(lanes, sums);
+    for (int w = 8; w >= 1; w /= 2) {
+      for (int i = 0; i < w; ++i) lanes[i] += lanes[i + w];
+    }
+    l = lanes[0];
+  }
+
+  // o[i][16 D dimensions from d] += p[i][t] * v[t], tokens first .. end-1 ascending, of queries i .. i + N - 1.
+  template <int N, int D>
+  static void mix_dims(const AttendWork& work, Split& split, int i, int first, int end, int d) {
+    F o[N][D];
+#pragma GCC unroll 6
+    for (int n = 0; n < N; ++n) {
 #pragma GCC unroll 4
+      for (int j = 0; j < D; ++j) o[n][j] = V::load(split.o[i + n] + d + 16 * j);
+    }
+    for (int t = first; t < end; ++t) {
+      const std::byte* v = split.pages[t / kPage] + work.v_offset;
+      const std::int64_t row = std::int64_t{t % kPage} * work.head_dim + d;
+      F value[D];
+#pragma GCC unroll 4
+      for (int j = 0; j < D; ++j) value[j] = load_kv(v, row + 16 * j);
+#pragma GCC unroll 6
       for (int n = 0; n < N; ++n) {
-        const F value = load_kv(v, work.type, row + 16 * n);
+        const F weight = V::set1(split.p[i + n][t]);
 #pragma GCC unroll 4
-        for (int g = 0; g < G; ++g) o[g][n] = V::fma(V::set1(part.p[g][t - first]), value, o[g][n]);
+        for (int j = 0; j < D; ++j) o[n][j] = V::fma(weight, value[j], o[n][j]);
       }
     }
-    for (int g = 0; g < G; ++g) {
-      for (int n = 0; n < N; ++n) V::store(part.o[g] + d + 16 * n, o[g][n]);
+#pragma GCC unroll 6
+    for (int n = 0; n < N; ++n) {
+#pragma GCC unroll 4
+      for (int j = 0; j < D; ++j) V::store(split.o[i + n] + d + 16 * j, o[n][j]);
     }
   }
 
-  template <int G>
-  static void split(const AttendWork& work, const float* q, std::int64_t first, std::int64_t end, Partial<G>& part) {
-    scores<G>(work, q, first, end, part);
-    weights<G>(first, end, part);
+  template <int N>
+  static void mix(const AttendWork& work, Split& split, int i, int first, int end) {
     int d = 0;
-    for (; d + 64 <= work.head_dim; d += 64) values<G, 4>(work, first, end, d, part);
-    for (; d < work.head_dim; d += 16) values<G, 1>(work, first, end, d, part);
+    for (; d + 16 * V::kDims <= work.head_dim; d += 16 * V::kDims) mix_dims<N, V::kDims>(work, split, i, first, end, d);
+    for (; d < work.head_dim; d += 16) mix_dims<N, 1>(work, split, i, first, end, d);
   }
 
-  template <int G>
-  static void combine(int head_dim, Partial<G>& all, const Partial<G>& next) {
-    for (int g = 0; g < G; ++g) {
-      const float m = all.m[g] < next.m[g] ? next.m[g] : all.m[g];
-      float factors[16] = {all.m[g] - m, next.m[g] - m};
-      V::store(factors, RowKernels<V>::exp(V::load(factors)));
-      const F a = V::set1(factors[0]), b = V::set1(factors[1]);
-      all.l[g] = __builtin_fmaf(all.l[g], factors[0], next.l[g] * factors[1]);
-      for (int d = 0; d < head_dim; d += 16) {
-        V::store(all.o[g] + d, V::fma(V::load(all.o[g] + d), a, V::mul(V::load(next.o[g] + d), b)));
+  static void combine(int head_dim, Group& group, int i, const Split& next, int n) {
+    const float m = group.m[i] < next.m[n] ? next.m[n] : group.m[i];
+    float factors[16] = {group.m[i] - m, next.m[n] - m};
+    V::store(factors, RowKernels<V>::exp(V::load(factors)));
+    const F a = V::set1(factors[0]), b = V::set1(factors[1]);
+    group.l[i] = __builtin_fmaf(group.l[i], factors[0], next.l[n] * factors[1]);
+    for (int d = 0; d < head_dim; d += 16) {
+      V::store(group.o[i] + d, V::fma(V::load(group.o[i] + d), a, V::mul(V::load(next.o[n] + d), b)));
+    }
+    group.m[i] = m;
+  }
+
+  // Split `number` for the queries from `from` on, N of them.
+  template <int N>
+  static void attend_split(const AttendWork& work, Group& group, int from, int number) {
+    Split split;
+    split.pages = work.pages + number * (kSplit / kPage);
+    for (int n = 0; n < N; ++n) {
+      const std::int64_t left = group.visible[from + n] - std::int64_t{number} * kSplit;
+      split.visible[n] = left < kSplit ? static_cast<int>(left) : kSplit;
+      for (int d = 0; d < work.head_dim; d += 16) V::store(split.o[n] + d, V::zero());
+    }
+    scores<N>(work, group.q + from, split);
+    for (int n = 0; n < N; ++n) weights(split.p[n], split.visible[n], split.m[n], split.l[n]);
+    // First the tokens that all of them see, then what the later rows see beyond.
+    mix<N>(work, split, 0, 0, split.visible[0]);
+    for (int n = 1; n < N; ++n) {
+      if (split.visible[n] > split.visible[0]) mix<1>(work, split, n, split.visible[0], split.visible[n]);
+    }
+    for (int n = 0; n < N; ++n) {
+      if (number > 0) {
+        combine(work.head_dim, group, from + n, split, n);
+        continue;
       }
-      all.m[g] = m;
+      group.m[from + n] = split.m[n];
+      group.l[from + n] = split.l[n];
+      for (int d = 0; d < work.head_dim; d += 16) V::store(group.o[from + n] + d, V::load(split.o[n] + d));
     }
   }
 
-  template <int G>
-  static void row(const AttendWork& work, const float* q, std::int64_t visible, float* out) {
-    Partial<G> all;
-    split<G>(work, q, 0, visible < kSplit ? visible : kSplit, all);
-    for (std::int64_t first = kSplit; first < visible; first += kSplit) {
-      Partial<G> next;
-      split<G>(work, q, first, first + kSplit < visible ? first + kSplit : visible, next);
-      combine<G>(work.head_dim, all, next);
+  template <int N = V::kQueries>
+  static void attend_sized(const AttendWork& work, Group& group, int from, int number) {
+    if constexpr (N > 1) {
+      if (group.count - from != N) return attend_sized<N - 1>(work, group, from, number);
     }
-    for (int g = 0; g < G; ++g) {
-      const F inverse = V::set1(1.0f / all.l[g]);
-      for (int d = 0; d < work.head_dim; d += 16) {
-        V::store(out + g * work.head_dim + d, V::mul(V::load(all.o[g] + d), inverse));
-      }
-    }
+    attend_split<N>(work, group, from, number);
   }
 
-  template <int G>
-  static void heads(const AttendWork& work, std::int64_t i, int first_head) {
-    const std::int64_t at = i * work.row_stride + std::int64_t{first_head} * work.head_dim;
-    row<G>(work, work.q + at, work.position + i + 1, work.out + at);
+  static void attend_group(const AttendWork& work, Group& group) {
+    int from = 0;  // the queries before it have seen all they may
+    for (int number = 0; std::int64_t{number} * kSplit < group.visible[group.count - 1]; ++number) {
+      while (group.visible[from] <= std::int64_t{number} * kSplit) ++from;
+      attend_sized(work, group, from, number);
+    }
+    for (int i = 0; i < group.count; ++i) {
+      const F inverse = V::set1(1.0f / group.l[i]);
+      for (int d = 0; d < work.head_dim; d += 16) V::store(group.out[i] + d, V::mul(V::load(group.o[i] + d), inverse));
+    }
   }
 
   static void attend(const AttendWork& work) {
-    for (std::int64_t i = 0; i < work.rows; ++i) {
-      int head = 0;
-      if constexpr (V::kHeads >= 4) {
-        for (; head + 4 <= work.group; head += 4) heads<4>(work, i, head);
-        if (head + 3 <= work.group) {
-          heads<3>(work, i, head);
-          head += 3;
-        }
-        if (head + 2 <= work.group) {
-          heads<2>(work, i, head);
-          head += 2;
-        }
+    Group group;
+    for (std::int64_t row = 0; row < work.rows; ++row) {
+      for (int head = 0; head < work.group; ++head) {
+        const std::int64_t at = row * work.row_stride + std::int64_t{head} * work.head_dim;
+        group.q[group.count] = work.q + at;
+        group.out[group.count] = work.out + at;
+        group.visible[group.count] = work.position + row + 1;
+        const bool last = row + 1 == work.rows && head + 1 == work.group;
+        if (++group.count < V::kQueries && !last) continue;
+        attend_group(work, group);
+        group.count = 0;
       }
-      for (; head < work.group; ++head) heads<1>(work, i, head);
     }
   }
 };
+
+template <class V>
+void attend_any(const AttendWork& work) {
+  if (work.type == KvType::f16) return AttentionKernel<V, KvType::f16>::attend(work);
+  AttentionKernel<V, KvType::f32>::attend(work);
+}
 
 }  // namespace troupe::cpu

@@ -103,9 +103,15 @@ void CpuBackend::take_rows(const float* x, std::int64_t rows, std::int64_t cols,
   });
 }
 
-ActTile CpuBackend::act_tile(const TilePlace& place) const {
-  return {place.rows, quantized_.data() + QuantLayout::bytes(place.first, rows_.cols),
-          rows_.floats + place.first * rows_.cols, rows_.cols};
+// The activations of a row tile for a strip of weight tiles of `stride` bytes; meanwhile the next strip is fetched.
+ActTile CpuBackend::act_tile(const TilePlace& place, std::size_t stride) const {
+  return {.rows = place.rows,
+          .quantized = quantized_.data() + QuantLayout::bytes(place.first, rows_.cols),
+          .floats = rows_.floats + place.first * rows_.cols,
+          .cols = rows_.cols,
+          .ahead = 2 * static_cast<std::int64_t>(stride),
+          .parts = static_cast<int>(places_.size()),
+          .part = static_cast<int>(&place - places_.data())};
 }
 
 // -- matmul phases ------------------------------------------------------------------------------------------------------
@@ -128,7 +134,7 @@ void CpuBackend::for_strips(Done&& done) {
       const std::size_t stride = tile_bytes(weight.type, weight.cols);
       const std::byte* tile = weight.data + static_cast<std::size_t>(strip.tile) * stride;
       for (const TilePlace& place : places_) {
-        path_.matmul[static_cast<std::size_t>(weight.type)](tile, stride, strip.tiles, act_tile(place), results);
+        path_.matmul[static_cast<std::size_t>(weight.type)](tile, stride, strip.tiles, act_tile(place, stride), results);
         done(strip, place, results);
       }
     }
@@ -195,7 +201,7 @@ void CpuBackend::gate_up(const GateUpArgs& args, const BatchView& batch) {
   for_strips([&](const Strip& strip, const TilePlace& place, float* results) {
     alignas(64) float up[kMaxTileRows * 2 * kTileRows];
     const std::byte* tile = args.wup.data + static_cast<std::size_t>(strip.tile) * up_stride;
-    path_.matmul[static_cast<std::size_t>(args.wup.type)](tile, up_stride, strip.tiles, act_tile(place), up);
+    path_.matmul[static_cast<std::size_t>(args.wup.type)](tile, up_stride, strip.tiles, act_tile(place, up_stride), up);
     path_.swiglu(results, up, results, std::int64_t{place.rows} * strip.tiles * kTileRows);
     each_result(args.wgate.rows, strip.tile * kTileRows, strip.tiles, place.first, place.rows, results,
                 [&](std::int64_t row, std::int64_t column, const float* values, std::int64_t width) {

@@ -68,7 +68,7 @@ class CpuBackend final : public Backend {
                  bool quantized, std::span<std::uint8_t> faulty);
   void take_rows(const float* x, std::int64_t rows, std::int64_t cols, bool quantized, std::span<std::uint8_t> faulty);
   void quantize_row(std::int64_t row, bool& finite);
-  ActTile act_tile(const TilePlace& place) const;
+  ActTile act_tile(const TilePlace& place, std::size_t stride) const;
   // Calls done(strip, place, results) for every strip and row tile; results are [rows][16 * tiles].
   template <class Done>
   void for_strips(Done&& done);

@@ -82,6 +82,7 @@ struct SuperFormat {
 
 template <class V>
 struct SixFormat {
+  using L = SixBits;
   static constexpr bool kMinimum = false;
   static constexpr int kBits = 6;
   static constexpr int kOffsetShift = 5;
@@ -184,10 +185,14 @@ struct RegisterTile {
     const std::byte* tile[T];
     for (int t = 0; t < T; ++t) tile[t] = weights + static_cast<std::size_t>(t) * stride;
     ActBlock<M> block_act{act.quantized};
+    int until = act.part + 1;  // blocks to the next prefetch
     for (std::int64_t b = 0; b < act.cols / 32; ++b, block_act.at += M * QuantLayout::kBlockBytes) {
       const std::byte* block[T];
       for (int t = 0; t < T; ++t) block[t] = Format::block(tile[t], b);
-      prefetch(block);
+      if (act.ahead != 0 && --until == 0) {
+        prefetch(tile, b, act.ahead);
+        until = act.parts;
+      }
       I dot[Format::kHalves][T][M];
 #pragma GCC unroll 2
       for (int half = 0; half < Format::kHalves; ++half) {
@@ -209,14 +214,15 @@ struct RegisterTile {
     }
   }
 
-  // Two groups ahead from 8 chains on: 4 to 15 % there; below that the hardware does better alone.
-  static void prefetch(const std::byte* const (&block)[T]) {
-    if constexpr (M * T < 8) return;
-    constexpr int kBytes = Format::kBits == 8 ? 512 : Format::kBits * 64;
+  // A strip of tiles is shorter than what the hardware prefetcher needs to get going (11 KB at 576 inputs), so the lines of
+  // the next one are asked for while this one is computed.
+  static void prefetch(const std::byte* const (&tile)[T], std::int64_t b, std::int64_t ahead) {
+    constexpr std::int64_t kBytes = Format::L::kBlockShare;
 #pragma GCC unroll 2
     for (int t = 0; t < T; ++t) {
-#pragma GCC unroll 8
-      for (int i = 0; i < kBytes; i += 64) __builtin_prefetch(block[t] + i + 1152);
+      const std::byte* from = tile[t] + b * kBytes + ahead;
+#pragma GCC unroll 9
+      for (std::int64_t i = 0; i < kBytes; i += 64) __builtin_prefetch(from + i);
     }
   }
 };

@@ -29,6 +29,11 @@ struct ActTile {
   const std::byte* quantized = nullptr;  // QuantLayout
   const float* floats = nullptr;         // [rows][cols]
   std::int64_t cols = 0;
+  // What the kernel asks memory for meanwhile: the weights `ahead` bytes further on, of the blocks b with
+  // b % parts == part, so that the row tiles of a batch share the asking. 0: nothing.
+  std::int64_t ahead = 0;
+  int parts = 1;
+  int part = 0;
 };
 
 struct AttendWork {

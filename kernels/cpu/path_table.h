@@ -25,7 +25,7 @@ constexpr Path make_path(const char* name) {
           R::swiglu,
           R::rope,
           R::store_kv,
-          AttentionKernel<V>::attend,
+          attend_any<V>,
           R::log_sum_exp,
           R::argmax};
 }

@@ -41,6 +41,7 @@ struct Groups {  // Q4_0, Q4_1, Q5_0, Q5_1, Q8_0
   static constexpr int kMeta = kMinimum ? 128 : 64;
   static constexpr int kBlockBytes = kBits == 8 ? 512 : kBits == 5 ? 320 : 256;
   static constexpr int kGroupBytes = kMeta + 2 * kBlockBytes;
+  static constexpr int kBlockShare = kGroupBytes / 2;  // bytes of a tile for each block
   static constexpr std::int64_t scale_at(std::int64_t block) { return block / 2 * kGroupBytes + block % 2 * 32; }
   static constexpr std::int64_t minimum_at(std::int64_t block) { return scale_at(block) + 64; }
   static constexpr std::int64_t block_at(std::int64_t block) {
@@ -52,6 +53,7 @@ template <int kBits>
 struct SuperBlocks {  // Q4_K, Q5_K
   static constexpr int kBlockBytes = kBits == 5 ? 320 : 256;
   static constexpr int kBytes = 64 + 256 + 8 * kBlockBytes;
+  static constexpr int kBlockShare = kBytes / 8;
   static constexpr std::int64_t d_at(std::int64_t block) { return block / 8 * kBytes; }
   static constexpr std::int64_t dmin_at(std::int64_t block) { return d_at(block) + 32; }
   static constexpr std::int64_t scale_at(std::int64_t block) { return d_at(block) + 64 + block % 8 * 16; }
@@ -62,6 +64,7 @@ struct SuperBlocks {  // Q4_K, Q5_K
 struct SixBits {  // Q6_K
   static constexpr int kBlockBytes = 384;
   static constexpr int kBytes = 32 + 256 + 8 * kBlockBytes;
+  static constexpr int kBlockShare = kBytes / 8;
   static constexpr std::int64_t d_at(std::int64_t block) { return block / 8 * kBytes; }
   static constexpr std::int64_t scale_at(std::int64_t block, int half) {
     return d_at(block) + 32 + (2 * (block % 8) + half) * 16;

@@ -20,7 +20,9 @@ struct Avx2 {
 
   static constexpr int kTiles = 1;
   static constexpr int kRows = 3;
-  static constexpr int kHeads = 1;
+  static constexpr int kQueries = 3;
+  static constexpr int kDims = 2;
+  static constexpr int kChains = 6;
   static constexpr bool kUnsigned8 = false;
 
   static F zero() { return {_mm256_setzero_ps(), _mm256_setzero_ps()}; }

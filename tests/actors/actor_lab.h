@@ -57,16 +57,19 @@ inline std::vector<TokenId> solo(Engine& engine, const Turn& turn) {
   KvCache cache(engine.pages());
   std::vector<TokenId> next = turn.tokens, answer;
   if (!cache.reserve(static_cast<std::int64_t>(next.size()) + turn.limits.max_tokens)) throw std::runtime_error("no pages");
-  for (int i = 0; i < turn.limits.max_tokens; ++i) {
+  while (static_cast<int>(answer.size()) < turn.limits.max_tokens) {
     const KvLease lease = cache.lend();
+    const std::size_t rows = std::min(next.size(), static_cast<std::size_t>(engine.max_rows()));
     Slice slice;
     slice.cache = &lease;
     slice.position = cache.length();
-    slice.tokens = next;
-    slice.wants_token = slice.ban_end = true;
+    slice.tokens = std::span(next).first(rows);
+    slice.wants_token = slice.ban_end = rows == next.size();
     slice.sampling = &*turn.sampling;
     engine.run({&slice, 1});
-    cache.commit(cache.length() + static_cast<std::int64_t>(next.size()));
+    cache.commit(cache.length() + static_cast<std::int64_t>(rows));
+    next.erase(next.begin(), next.begin() + static_cast<std::ptrdiff_t>(rows));
+    if (!next.empty()) continue;
     answer.push_back(slice.sampled.token);
     next = {slice.sampled.token};
   }
@@ -75,9 +78,10 @@ inline std::vector<TokenId> solo(Engine& engine, const Turn& turn) {
 
 class ActorLab {
  public:
-  explicit ActorLab(SupervisorOptions options = {}, EngineOptions engine_options = lab_options())
+  explicit ActorLab(SupervisorOptions options = {}, EngineOptions engine_options = lab_options(),
+                    const std::string& model = tiny_path())
       : config_(std::make_unique<Config>()), system_(*config_), self_(system_) {
-    auto opened = Engine::open(tiny_path(), engine_options);
+    auto opened = Engine::open(model, engine_options);
     if (!opened) throw std::runtime_error(opened.error().message);
     engine_ = std::move(*opened);
     options.detached = true;

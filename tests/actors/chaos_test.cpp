@@ -15,27 +15,37 @@ SinkActor spawn_silent_sink(caf::actor_system& system) {
   return system.spawn([](SinkActor::pointer) -> SinkActor::behavior_type { return {[](const TextDelta&) {}}; });
 }
 
+// A context in which a prompt is long enough for the text actor.
+const std::string& long_context_path() {
+  static const ScratchFolder folder;
+  TinyModel model = tiny_model(DType::q4_0);
+  model.context = 8192;
+  static const std::string path = write_tiny_model(model, folder.file("long.gguf"));
+  return path;
+}
+
 class Chaos {
  public:
-  explicit Chaos(unsigned seed) : lab_({}, options()), random_(seed), silent_(spawn_silent_sink(lab_.system())) {}
+  explicit Chaos(unsigned seed) : lab_({}, options(), long_context_path()), random_(seed), silent_(spawn_silent_sink(lab_.system())) {}
 
+  // 1,792 tokens. The neighbour holds up to 25 pages; a turn of 1,710 tokens needs 107 and has to wait for it.
+  static constexpr int kPages = 112;
   static EngineOptions options() {
     EngineOptions options = lab_options();
-    // Room for the neighbours and two or three victims: the others wait for pages.
-    options.kv_memory = std::uint64_t{2} << 20;
+    options.kv_memory = std::uint64_t{kPages} * 4096;
     return options;
   }
 
   void run(int hits) {
     const std::int64_t baseline = lab_.engine().pages()->free();
-    const SessionActor neighbour = lab_.open();
+    neighbour_ = lab_.open();
     for (int i = 0; i < hits; ++i) {
-      if (!neighbour_running_) ask_neighbour(neighbour);
+      if (!neighbour_running_) ask_neighbour();
       hit_one(static_cast<SessionPhase>(i % kPhases));
       poll_neighbour();
     }
     finish_neighbour();
-    lab_.self()->send(neighbour, close_atom_v);
+    lab_.self()->send(neighbour_, close_atom_v);
     EXPECT_EQ(lab_.free_pages_at_rest(), baseline) << "every page must come back";
     print();
     lab_.self()->send_exit(silent_, caf::exit_reason::user_shutdown);
@@ -47,17 +57,16 @@ class Chaos {
  private:
   int below(int limit) { return static_cast<int>(random_() % static_cast<unsigned>(limit)); }
 
-  void ask_neighbour(const SessionActor& neighbour) {
+  void ask_neighbour() {
     neighbour_turn_ = token_turn(prompt(500 + below(50), 5), 40, random_());
-    const auto past = lab_.ask<Transcript>(neighbour, transcript_atom_v);
+    const auto past = lab_.ask<Transcript>(neighbour_, transcript_atom_v);
     neighbour_expected_ = [this, tokens = past->tokens]() mutable {
       tokens.insert(tokens.end(), neighbour_turn_.tokens.begin(), neighbour_turn_.tokens.end());
       Turn whole = neighbour_turn_;
       whole.tokens = tokens;
       return whole;
     }();
-    neighbour_running_.emplace(lab_.self()->request(neighbour, std::chrono::seconds(120), say_atom_v, neighbour_turn_));
-    neighbour_ = neighbour;
+    neighbour_running_.emplace(lab_.self()->request(neighbour_, std::chrono::seconds(120), say_atom_v, neighbour_turn_));
     ++neighbour_turns_;
   }
 
@@ -72,7 +81,7 @@ class Chaos {
                                 [](caf::error& error) { ADD_FAILURE() << caf::to_string(error); });
     neighbour_running_.reset();
     // The session is closed before its context fills; the next turn begins with a new one.
-    if (neighbour_expected_.tokens.size() > 800) {
+    if (neighbour_expected_.tokens.size() > 300) {
       lab_.self()->send(neighbour_, close_atom_v);
       neighbour_ = lab_.open();
     }
@@ -87,7 +96,7 @@ class Chaos {
         return turn;
       }
       case SessionPhase::prefilling: return token_turn(prompt(below(1000), 300 + below(100)), 4);
-      case SessionPhase::queued: return token_turn(prompt(below(1000), 10), 700);
+      case SessionPhase::queued: return token_turn(prompt(below(1000), 10), 1700);
       default: return token_turn(prompt(below(1000), 3), 60);
     }
   }
@@ -95,26 +104,10 @@ class Chaos {
   // One victim: brought near the wanted phase, then stopped, closed or killed. What it really met is counted.
   void hit_one(SessionPhase wanted) {
     const SessionActor victim = lab_.open();
-    std::vector<SessionActor> hogs;
-    if (wanted == SessionPhase::queued) hogs = fill_the_pool();
     Turn turn = victim_turn(wanted);
     if (wanted != SessionPhase::idle) start(victim, turn, wanted == SessionPhase::parked);
     settle(wanted);
     strike(victim);
-    for (const SessionActor& hog : hogs) lab_.self()->send(hog, close_atom_v);
-  }
-
-  // Idle sessions that own pages: what they leave is too little for the victim's turn.
-  std::vector<SessionActor> fill_the_pool() {
-    std::vector<SessionActor> hogs;
-    while (lab_.engine().pages()->free() * KvLayout::kPageTokens > 500 && hogs.size() < 8) {
-      hogs.push_back(lab_.open());
-      lab_.self()->anon_send(hogs.back(), say_atom_v, token_turn(prompt(below(100), 400), 1));
-      const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
-      const std::int64_t before = lab_.engine().pages()->free();
-      while (lab_.engine().pages()->free() == before && std::chrono::steady_clock::now() < until) std::this_thread::yield();
-    }
-    return hogs;
   }
 
   void start(const SessionActor& victim, Turn turn, bool parks) {

@@ -25,6 +25,8 @@ TEST(Supervisor, starts_a_new_batcher_and_no_session_loses_a_token) {
   mortal.engine = lab.shared_engine();
   std::vector<SessionActor> sessions;
   for (int i = 0; i < 4; ++i) sessions.push_back(lab.open());
+  std::vector<std::vector<TokenId>> expected;  // the engine has one caller: before the sessions begin
+  for (int i = 0; i < 4; ++i) expected.push_back(solo(lab.engine(), token_turn(prompt(i, 30), 60)));
   using Pending = decltype(lab.self()->request(sessions[0], std::chrono::seconds(60), say_atom_v, Turn()));
   std::vector<Pending> pending;
   for (int i = 0; i < 4; ++i) {
@@ -32,7 +34,7 @@ TEST(Supervisor, starts_a_new_batcher_and_no_session_loses_a_token) {
   }
   for (int i = 0; i < 4; ++i) {
     pending[static_cast<std::size_t>(i)].receive(
-        [&](TurnEnd& end) { EXPECT_EQ(end.tokens, solo(lab.engine(), token_turn(prompt(i, 30), 60))); },
+        [&](TurnEnd& end) { EXPECT_EQ(end.tokens, expected[static_cast<std::size_t>(i)]); },
         [](caf::error& error) { ADD_FAILURE() << caf::to_string(error); });
   }
   EXPECT_EQ(lab.describe().batcher_restarts, 2);
@@ -85,13 +87,19 @@ TEST(Supervisor, makes_a_turn_wait_until_pages_are_free) {
 
 TEST(Supervisor, drains_refuses_opens_and_answers_when_the_last_session_has_gone) {
   ActorLab lab;
-  const SessionActor session = lab.open();
+  const SessionActor idle = lab.open(), session = lab.open();
+  Turn turn = token_turn(prompt(1, 5), 900);
+  turn.credit = 1;  // a sink that gives no credit: the turn is in work until it is stopped
+  const SinkActor silent = lab.system().spawn([](SinkActor::pointer) -> SinkActor::behavior_type { return {[](const TextDelta&) {}}; });
+  caf::anon_send(session, say_atom_v, turn, silent);
   EXPECT_FALSE(*lab.ask<bool>(lab.host(), drain_atom_v, caf::timespan(std::chrono::milliseconds(300))));
+  EXPECT_EQ(lab.describe().sessions, 1) << "the idle one has gone";
   const auto refused = lab.ask<SessionActor>(lab.host(), open_atom_v, OpenSession{});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::shutting_down);
   lab.self()->send(session, close_atom_v);
   EXPECT_TRUE(*lab.ask<bool>(lab.host(), drain_atom_v, caf::timespan(std::chrono::seconds(30))));
+  lab.self()->send_exit(silent, caf::exit_reason::user_shutdown);
 }
 
 TEST(Supervisor, refuses_a_transcript_with_foreign_tokens) {

@@ -25,18 +25,46 @@ namespace {
 using nlohmann::json;
 
 struct Bounds {
-  bool float32;
+  const char* name;
   double relative_rms, short_relative_rms;  // of the four last rows of a prompt, at 100 tokens or more, and below
   double max_abs;                           // of a logit
-  double mean_kl, p99_kl;                   // nats
-  double logprob_rms, logprob_max;          // of the text's own next tokens
+  double mean_kl, worst_kl;                 // nats
+  double logprob_rms, logprob_max;          // of the prose's own next tokens
+  double prompts_rms;                       // of the six prompts' own next tokens
   double top1;                              // share of equal argmax over all positions
   double margin;                            // argmax and greedy tokens are equal where the reference's margin is above
   double perplexity;                        // relative
 };
+void PrintTo(const Bounds& bounds, std::ostream* out) {
+  *out << bounds.name;
+}
 
-constexpr Bounds kFloat32{true, 2e-5, 2e-5, 5e-3, 1e-6, 1e-6, 1e-3, 1e-3, 0.995, 0.01, 1e-4};
-constexpr Bounds kInt8{false, 0.05, 0.10, 5.0, 0.006, 0.03, 0.12, 2.0, 0.94, 1.0, 0.015};
+constexpr Bounds kFloat32{.name = "float32",
+                          .relative_rms = 2e-5,
+                          .short_relative_rms = 2e-5,
+                          .max_abs = 5e-3,
+                          .mean_kl = 1e-8,
+                          .worst_kl = 1e-7,
+                          .logprob_rms = 1e-4,
+                          .logprob_max = 1e-3,
+                          .prompts_rms = 1e-4,
+                          .top1 = 0.995,
+                          .margin = 0.01,
+                          .perplexity = 1e-4};
+// One prompt of the six (p500) is three times as sensitive as prose: of its 500 positions another program's 8-bit
+// kernels choose another token at 25 and move a logit by 3.4.
+constexpr Bounds kInt8{.name = "int8",
+                       .relative_rms = 0.05,
+                       .short_relative_rms = 0.10,
+                       .max_abs = 5.0,
+                       .mean_kl = 0.006,
+                       .worst_kl = 0.03,
+                       .logprob_rms = 0.12,
+                       .logprob_max = 3.0,
+                       .prompts_rms = 0.25,
+                       .top1 = 0.94,
+                       .margin = 1.0,
+                       .perplexity = 0.015};
 
 json read_json(const std::string& name) {
   return json::parse(std::ifstream(TROUPE_TEST_DATA "/reference/" + name));
@@ -50,8 +78,9 @@ class Accuracy : public ::testing::TestWithParam<Bounds> {
     EngineOptions options;
     options.context = 2048;
     options.kv_memory = std::uint64_t{256} << 20;
-    options.expand_to_f32 = GetParam().float32;
-    options.kv_type = GetParam().float32 ? KvType::f32 : KvType::f16;
+    const bool float32 = std::string_view(GetParam().name) == "float32";
+    options.expand_to_f32 = float32;
+    options.kv_type = float32 ? KvType::f32 : KvType::f16;
     engine_ = test::open_engine(path, options);
     vocabulary_ = static_cast<std::size_t>(engine_->shape().vocabulary);
   }
@@ -160,9 +189,9 @@ TEST_P(Accuracy, logits_of_six_prompts) {
       "  KL of %zu rows: mean %.2e, largest %.2e; top-1 equal at %d of %d; log-probability: RMS %.2e, max %.2e\n",
       kl.size(), mean, kl.back(), equal, positions, logprobs.rms(), logprobs.worst);
   EXPECT_LE(mean, bounds.mean_kl);
-  EXPECT_LE(kl.back(), bounds.p99_kl);
+  EXPECT_LE(kl.back(), bounds.worst_kl);
   EXPECT_GE(equal, bounds.top1 * positions);
-  EXPECT_LE(logprobs.rms(), bounds.logprob_rms);
+  EXPECT_LE(logprobs.rms(), bounds.prompts_rms);
   EXPECT_LE(logprobs.worst, bounds.logprob_max);
 }
 
@@ -231,7 +260,7 @@ TEST_P(Accuracy, perplexity_in_windows_and_in_one_context) {
 }
 
 INSTANTIATE_TEST_SUITE_P(DefaultModel, Accuracy, ::testing::Values(kFloat32, kInt8),
-                         [](const auto& one) { return one.param.float32 ? "float32" : "int8"; });
+                         [](const auto& one) { return one.param.name; });
 
 }  // namespace
 }  // namespace troupe
