@@ -77,7 +77,7 @@ void CpuBackend::norm_rows(const float* h, const NormWeight& norm, std::span<con
   float* normed = reinterpret_cast<float*>(normed_.data());
   rows_ = {normed, rows, cols};
   plan_tiles(rows);
-  pool_.run(rows, 1, [&](std::int64_t begin, std::int64_t end) {
+  pool_.run(rows, ThreadPool::kShrinking, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       const std::int64_t row = pick.empty() ? i : pick[static_cast<std::size_t>(i)];
       bool finite = path_.rms_norm(h + row * cols, norm.weight.data(), cols, norm.epsilon, normed + i * cols);
@@ -90,7 +90,7 @@ void CpuBackend::norm_rows(const float* h, const NormWeight& norm, std::span<con
 void CpuBackend::take_rows(const float* x, std::int64_t rows, std::int64_t cols, bool quantized, std::span<std::uint8_t> faulty) {
   rows_ = {x, rows, cols};
   plan_tiles(rows);
-  pool_.run(rows, 1, [&](std::int64_t begin, std::int64_t end) {
+  pool_.run(rows, ThreadPool::kShrinking, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       bool finite = true;
       if (quantized) {

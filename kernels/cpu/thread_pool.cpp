@@ -75,8 +75,7 @@ void ThreadPool::run_region(const Region& region, std::int64_t chunk) {
   claims_.store(number << 32 | units, std::memory_order_release);
   generation_.fetch_add(1, std::memory_order_release);
   generation_.notify_all();
-  while (claim_and_run()) {
-  }
+  take_part();
   for (std::uint32_t done = done_.load(std::memory_order_acquire); done != units;
        done = done_.load(std::memory_order_acquire)) {
     wait_change(done_, done, spin_);
@@ -86,23 +85,31 @@ void ThreadPool::run_region(const Region& region, std::int64_t chunk) {
 
 std::uint32_t ThreadPool::claim_size(std::uint32_t left) const {
   const std::uint32_t fixed = chunk_.load(std::memory_order_relaxed);
-  const std::uint32_t share = left / (2 * static_cast<std::uint32_t>(threads()));
+  const auto share = static_cast<std::uint32_t>(std::uint64_t{3} * left / (4 * static_cast<std::uint64_t>(threads())));
   return std::max(1u, std::min(left, fixed > 0 ? fixed : share));
 }
 
-bool ThreadPool::claim_and_run() {
+// Units computed; 0 when none is left to claim.
+std::uint32_t ThreadPool::claim_and_run() {
   std::uint64_t claims = claims_.load(std::memory_order_acquire);
   std::uint32_t size = 0;
   do {
-    if (unclaimed(claims) == 0) return false;
+    if (unclaimed(claims) == 0) return 0;
     size = claim_size(unclaimed(claims));
   } while (!claims_.compare_exchange_weak(claims, claims - size, std::memory_order_acq_rel, std::memory_order_acquire));
   // The region cannot end before this claim is done.
   const std::int64_t begin = region_.units - unclaimed(claims);
   run_chunk(begin, begin + size);
-  done_.fetch_add(size, std::memory_order_acq_rel);
+  return size;
+}
+
+// The region cannot end before this thread has told what it did, so it tells once, at the end.
+void ThreadPool::take_part() {
+  std::uint32_t mine = 0;
+  while (const std::uint32_t size = claim_and_run()) mine += size;
+  if (mine == 0) return;
+  done_.fetch_add(mine, std::memory_order_acq_rel);
   done_.notify_one();
-  return true;
 }
 
 // The first error stands; the region's other chunks run all the same. done_ orders error_ before the caller reads it.
@@ -118,8 +125,7 @@ void ThreadPool::worker() {
   const FloatMode mode;
   std::uint32_t seen = 0;
   while (!stop_) {
-    while (claim_and_run()) {
-    }
+    take_part();
     wait_change(generation_, seen, spin_);
     seen = generation_.load(std::memory_order_acquire);
   }

@@ -137,11 +137,11 @@ void GgufParser::parse(bool first) {
 
 void GgufParser::read_preamble() {
   const auto magic = reader_.number<std::uint32_t>("the magic number");
-  if (magic != kMagic) refuse("not a GGUF file: it does not begin with 'GGUF'");
+  if (magic != kMagic) refuse("not a GGUF file: it does not begin with 'GGUF' at byte 0");
   const auto version = reader_.number<std::uint32_t>("the version");
   if (version != 2 && version != 3) {
     if (version == 0x02000000u || version == 0x03000000u)
-      refuse("a big-endian GGUF file; only little-endian ones are read");
+      refuse("a big-endian GGUF file (version at byte 4); only little-endian ones are read");
     refuse("GGUF version " + std::to_string(version) + " at byte 4; versions 2 and 3 are read");
   }
   out_.version_ = version;

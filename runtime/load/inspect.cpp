@@ -1,7 +1,10 @@
 #include "runtime/load/inspect.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <map>
+
+#include "runtime/text/utf8.h"
 
 namespace troupe {
 namespace {
@@ -14,21 +17,25 @@ std::string format(const char* pattern, Args... args) {
   return out;
 }
 
-// Control characters and cut UTF-8 must not reach a terminal: both are shown as escapes.
+// Control characters (C1 ones too) and bytes that are not UTF-8 must not reach a terminal: both are shown as escapes.
 std::string shown(std::string_view text, std::size_t longest) {
   std::string out;
-  for (char c : text.substr(0, longest)) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '\n') {
+  std::size_t at = 0;
+  while (at < text.size() && at < longest) {
+    const auto byte = static_cast<unsigned char>(text[at]);
+    const std::size_t size = utf8_character(text.substr(at));
+    const bool c1 = size == 2 && byte == 0xc2 && static_cast<unsigned char>(text[at + 1]) < 0xa0;
+    if (byte == '\n') {
       out += "\\n";
-    } else if (byte < 32 || byte == 127) {
+    } else if (size == 0 || byte < 32 || byte == 127 || c1) {
       out += format("\\x%02x", byte);
+      if (c1) out += format("\\x%02x", static_cast<unsigned char>(text[at + 1]));
     } else {
-      out += c;
+      out += text.substr(at, size);
     }
+    at += std::max<std::size_t>(size, 1);
   }
-  while (!out.empty() && text.size() > longest && (static_cast<unsigned char>(out.back()) & 0x80)) out.pop_back();
-  return text.size() > longest ? out + "… (" + std::to_string(text.size()) + " bytes)" : out;
+  return at < text.size() ? out + "… (" + std::to_string(text.size()) + " bytes)" : out;
 }
 
 std::string shown(const GgufArray& array, std::size_t longest) {
@@ -94,6 +101,13 @@ std::string sums(const Gguf& file) {
                       weights > 0 ? 8.0 * static_cast<double>(file.tensor_bytes()) / weights : 0.0);
 }
 
+std::string context_line(const Gguf& file) {
+  auto architecture = file.get_string("general.architecture");
+  if (!architecture) return "";
+  auto context = file.get_uint(*architecture + ".context_length");
+  return context ? "context " + std::to_string(*context) + " tokens\n" : "";
+}
+
 }  // namespace
 
 std::string describe(const Gguf& file, const InspectOptions& options) {
@@ -110,7 +124,7 @@ std::string describe(const Gguf& file, const InspectOptions& options) {
     out += "tensors\n";
     for (const GgufTensor& tensor : file.tensors()) out += tensor_line(tensor);
   }
-  return out + sums(file);
+  return out + sums(file) + context_line(file);
 }
 
 }  // namespace troupe

@@ -36,7 +36,11 @@ Result<VocabularyData> read_vocabulary(const Gguf& file) {
   auto model = file.get_string("tokenizer.ggml.model");
   if (!model) return model.error();
   data.model = *model;
-  if (auto pre = file.get_string("tokenizer.ggml.pre")) data.pre = *pre;
+  if (file.find("tokenizer.ggml.pre") != nullptr) {
+    auto pre = file.get_string("tokenizer.ggml.pre");
+    if (!pre) return pre.error();
+    data.pre = *pre;
+  }
   auto pieces = file.get_strings("tokenizer.ggml.tokens");
   if (!pieces) return pieces.error();
   data.pieces = **pieces;

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cmath>
+#include <exception>
 #include <mutex>
-#include <optional>
+#include <new>
 #include <thread>
+#include <utility>
 
 #include "kernels/quant/formats.h"
 
@@ -16,13 +19,20 @@ std::string shape(std::int64_t rows, std::int64_t cols) {
   return "[" + std::to_string(rows) + " x " + std::to_string(cols) + "]";
 }
 
+std::string shape(const GgufTensor& tensor) {
+  std::string out = "[";
+  for (std::size_t d = tensor.dims.size(); d-- > 1;) out += std::to_string(tensor.dims[d]) + " x ";
+  return out + std::to_string(tensor.cols) + "]";
+}
+
 Result<const GgufTensor*> find(const Gguf& file, std::string_view name, std::int64_t rows, std::int64_t cols) {
   const GgufTensor* tensor = file.find_tensor(name);
   if (tensor == nullptr) return Error{ErrorCode::bad_input, "tensor " + std::string(name) + " is missing"};
-  if (tensor->rows != rows || tensor->cols != cols) {
-    return Error{ErrorCode::bad_input, "tensor " + std::string(name) + " has shape " +
-                                           shape(tensor->rows, tensor->cols) + "; the metadata asks for " +
-                                           shape(rows, cols)};
+  // A matrix is not a stack of matrices that has as many rows.
+  const bool flat = tensor->dims.size() < 2 || tensor->dims[1] == tensor->rows;
+  if (!flat || tensor->rows != rows || tensor->cols != cols) {
+    return Error{ErrorCode::bad_input, "tensor " + std::string(name) + " has shape " + shape(*tensor) +
+                                           "; the metadata asks for " + shape(rows, cols)};
   }
   return tensor;
 }
@@ -32,93 +42,117 @@ struct Job {
   PreparedWeight weight;
 };
 
-// Reads and lays out one matrix after another; several of these share the jobs.
+// Reads and lays out one matrix after another; several threads share the jobs.
 class Filler {
  public:
-  Filler(const Gguf& file, Backend& backend, std::span<const Job> jobs, const WeightOptions& options)
-      : file_(file), backend_(backend), jobs_(jobs), options_(options) {}
+  Filler(const Gguf& file, Backend& backend, std::span<const Job> jobs, std::size_t staging)
+      : file_(file), backend_(backend), jobs_(jobs), staging_(static_cast<std::int64_t>(staging)) {}
 
-  void work(std::size_t staging_bytes) {
-    std::vector<std::byte> staging;
-    std::vector<float> expanded;
-    for (std::size_t i = next_++; i < jobs_.size() && !failed_; i = next_++) {
-      if (auto filled = fill(jobs_[i], staging_bytes, staging, expanded); !filled) fail(filled.error());
+  // One thread's work. Never throws: what goes wrong stands in outcome().
+  void work() noexcept {
+    try {
+      std::vector<std::byte> staging(largest([this](const Job& job) { return rows_at_once(job) * row_bytes(job); }));
+      std::vector<float> expanded(
+          largest([this](const Job& job) { return expands(job) * rows_at_once(job) * cols(job); }));
+      for (std::size_t i = next_++; i < jobs_.size() && !failed_; i = next_++) {
+        if (auto filled = fill(jobs_[i], staging, expanded); !filled) fail(filled.error(), nullptr);
+      }
+    } catch (...) {
+      fail({}, std::current_exception());
     }
   }
 
   std::uint64_t done() const { return done_; }
-  std::optional<Error> error() const { return error_; }
+  // Of the first thread that failed; rethrows what the backend threw. After all threads have ended.
+  Result<void> outcome() const {
+    if (thrown_) std::rethrow_exception(thrown_);
+    if (failed_) return error_;
+    return {};
+  }
 
  private:
-  Result<void> fill(const Job& job, std::size_t staging_bytes, std::vector<std::byte>& staging,
-                    std::vector<float>& expanded) {
-    const std::int64_t row_bytes = static_cast<std::int64_t>(job.tensor->bytes) / job.tensor->rows;
-    // When expanding, the float copy shares the allowance: one file byte may become up to eight.
-    const std::int64_t cost = options_.expand_to_f32 ? row_bytes + 4 * job.tensor->cols : row_bytes;
-    const std::int64_t step = std::max<std::int64_t>(16, static_cast<std::int64_t>(staging_bytes) / cost / 16 * 16);
+  static std::int64_t cols(const Job& job) { return job.tensor->cols; }
+  static std::int64_t row_bytes(const Job& job) {
+    return static_cast<std::int64_t>(job.tensor->bytes) / job.tensor->rows;
+  }
+  static std::int64_t expands(const Job& job) { return job.weight.type != job.tensor->type ? 1 : 0; }
+  // A multiple of 16, or all of a smaller matrix. The float copy of an expanded one shares the allowance.
+  std::int64_t rows_at_once(const Job& job) const {
+    const std::int64_t cost = row_bytes(job) + 4 * expands(job) * cols(job);
+    return std::min(job.tensor->rows, std::max<std::int64_t>(16, staging_ / cost / 16 * 16));
+  }
+  template <class Size>
+  std::size_t largest(Size&& size) const {
+    std::int64_t out = 0;
+    for (const Job& job : jobs_) out = std::max(out, size(job));
+    return static_cast<std::size_t>(out);
+  }
+
+  Result<void> fill(const Job& job, std::span<std::byte> staging, std::span<float> expanded) {
+    const std::int64_t step = rows_at_once(job), bytes = row_bytes(job);
     for (std::int64_t row = 0; row < job.tensor->rows && !failed_; row += step) {
       const std::int64_t rows = std::min(step, job.tensor->rows - row);
-      staging.resize(static_cast<std::size_t>(rows * row_bytes));
-      if (auto read = file_.read(*job.tensor, static_cast<std::uint64_t>(row * row_bytes), staging); !read) return read;
-      if (auto placed = place(job, row, rows, staging, expanded); !placed) {
+      const auto slice = staging.first(static_cast<std::size_t>(rows * bytes));
+      if (auto read = file_.read(*job.tensor, static_cast<std::uint64_t>(row * bytes), slice); !read) return read;
+      if (auto placed = place(job, row, rows, slice, expanded); !placed) {
         return Error{placed.error().code, "tensor " + job.tensor->name + ": " + placed.error().message};
       }
-      done_ += staging.size();
+      done_ += slice.size();
     }
     return {};
   }
 
   Result<void> place(const Job& job, std::int64_t row, std::int64_t rows, std::span<const std::byte> bytes,
-                     std::vector<float>& expanded) {
-    if (job.weight.type == job.tensor->type) return backend_.fill(job.weight, row, rows, bytes);
-    expanded.resize(static_cast<std::size_t>(rows * job.tensor->cols));
-    quant::dequantize(job.tensor->type, bytes.data(), rows * job.tensor->cols, expanded.data());
-    return backend_.fill(job.weight, row, rows, std::as_bytes(std::span<const float>(expanded)));
+                     std::span<float> expanded) {
+    if (expands(job) == 0) return backend_.fill(job.weight, row, rows, bytes);
+    const auto values = expanded.first(static_cast<std::size_t>(rows * cols(job)));
+    quant::dequantize(job.tensor->type, bytes.data(), rows * cols(job), values.data());
+    return backend_.fill(job.weight, row, rows, std::as_bytes(values));
   }
 
-  void fail(const Error& error) {
+  void fail(Error error, std::exception_ptr thrown) {
     const std::lock_guard lock(mutex_);
-    if (!error_) error_ = error;
+    if (failed_) return;
+    error_ = std::move(error);
+    thrown_ = std::move(thrown);
     failed_ = true;
   }
 
   const Gguf& file_;
   Backend& backend_;
   std::span<const Job> jobs_;
-  const WeightOptions& options_;
+  const std::int64_t staging_;  // bytes of one thread
   std::atomic<std::size_t> next_{0};
   std::atomic<std::uint64_t> done_{0};
   std::atomic<bool> failed_{false};
   std::mutex mutex_;
-  std::optional<Error> error_;
+  Error error_;
+  std::exception_ptr thrown_;
 };
 
 // The caller's thread only reports, ten times a second; two readers keep the disk and a core busy.
 Result<void> fill_all(const Gguf& file, Backend& backend, std::span<const Job> jobs, const WeightOptions& options) {
   std::uint64_t total = 0;
   for (const Job& job : jobs) total += job.tensor->bytes;
-  Filler filler(file, backend, jobs, options);
   const int threads = std::clamp(options.threads, 1, 2);
+  Filler filler(file, backend, jobs, WeightOptions::kStaging / static_cast<std::size_t>(threads));
   std::atomic<int> running{threads};
   {
     std::vector<std::jthread> readers;
     for (int i = 0; i < threads; ++i) {
       readers.emplace_back([&] {
-        filler.work(WeightOptions::kStaging / static_cast<std::size_t>(threads));
-        if (--running == 0) running.notify_all();
+        filler.work();
+        --running;
       });
-    }
-    if (!options.progress) {
-      for (int left = running; left != 0; left = running) running.wait(left);
     }
     while (options.progress && running != 0) {
       options.progress(filler.done(), total);
       for (int i = 0; i < 20 && running != 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
   }
-  if (auto error = filler.error()) return *error;
-  if (options.progress) options.progress(total, total);
-  return {};
+  auto outcome = filler.outcome();
+  if (outcome && options.progress) options.progress(total, total);
+  return outcome;
 }
 
 }  // namespace
@@ -136,16 +170,26 @@ Result<WeightSet> load_weights(const Gguf& file, Backend& backend, std::span<con
     offsets.push_back(bytes);
     bytes += backend.weight_bytes(type, request.rows, request.cols);
   }
-  WeightSet set;
   try {
+    WeightSet set;
     set.memory = backend.allocate(bytes);
+    for (std::size_t i = 0; i < jobs.size(); ++i) jobs[i].weight.data = set.memory.data() + offsets[i];
+    if (auto filled = fill_all(file, backend, jobs, options); !filled) return filled.error();
+    for (const Job& job : jobs) set.weights.push_back(job.weight);
+    return set;
   } catch (const std::bad_alloc&) {
     return Error{ErrorCode::out_of_memory, "no memory for " + std::to_string(bytes) + " bytes of weights"};
   }
-  for (std::size_t i = 0; i < jobs.size(); ++i) jobs[i].weight.data = set.memory.data() + offsets[i];
-  if (auto filled = fill_all(file, backend, jobs, options); !filled) return filled.error();
-  for (const Job& job : jobs) set.weights.push_back(job.weight);
-  return set;
+}
+
+Result<void> refuse_other_tensors(const Gguf& file, std::vector<std::string> known) {
+  std::ranges::sort(known);
+  for (const GgufTensor& tensor : file.tensors()) {
+    if (std::ranges::binary_search(known, tensor.name)) continue;
+    return Error{ErrorCode::unsupported, "tensor " + tensor.name + " has no place in the equations of this " +
+                                             "architecture; without it the answers would be wrong"};
+  }
+  return {};
 }
 
 Result<std::vector<float>> load_vector(const Gguf& file, std::string_view name, std::int64_t size) {

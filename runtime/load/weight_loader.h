@@ -36,9 +36,13 @@ struct WeightSet {
   std::vector<PreparedWeight> weights;  // in the order of the requests
 };
 
-// Refuses missing tensors, other shapes (both named), and non-finite scales (row named).
+// Refuses missing tensors, other shapes (both named), and non-finite scales (row named). Lets through what the backend
+// throws (DeviceFault).
 Result<WeightSet> load_weights(const Gguf& file, Backend& backend, std::span<const WeightRequest> requests,
                                const WeightOptions& options);
+
+// Refuses a file with a tensor that is not in `known`: a bias that the equations leave out would go unnoticed.
+Result<void> refuse_other_tensors(const Gguf& file, std::vector<std::string> known);
 
 // A vector such as a norm's weight, as float32; must be finite.
 Result<std::vector<float>> load_vector(const Gguf& file, std::string_view name, std::int64_t size);

@@ -70,7 +70,8 @@ constexpr std::string_view kGemma = R"({{- bos_token }}
 {%- endfor %}
 {%- if add_generation_prompt %}{{ '<start_of_turn>model\n' }}{% endif %})";
 
-constexpr std::string_view kPhi3 = R"({%- set marks = {'system': '<|system|>', 'user': '<|user|>', 'assistant': '<|assistant|>'} %}
+constexpr std::string_view kPhi3 =
+    R"({%- set marks = {'system': '<|system|>', 'user': '<|user|>', 'assistant': '<|assistant|>'} %}
 {%- for message in messages %}
 {%- if message.role not in marks %}
 {{- raise_exception('this format has the roles system, user and assistant, not ' + message.role) }}
@@ -79,7 +80,8 @@ constexpr std::string_view kPhi3 = R"({%- set marks = {'system': '<|system|>', '
 {%- endfor %}
 {%- if add_generation_prompt %}{{ '<|assistant|>\n' }}{% endif %})";
 
-constexpr std::string_view kZephyr = R"({%- set marks = {'system': '<|system|>', 'user': '<|user|>', 'assistant': '<|assistant|>'} %}
+constexpr std::string_view kZephyr =
+    R"({%- set marks = {'system': '<|system|>', 'user': '<|user|>', 'assistant': '<|assistant|>'} %}
 {%- for message in messages %}
 {%- if message.role not in marks %}
 {{- raise_exception('this format has the roles system, user and assistant, not ' + message.role) }}
@@ -89,13 +91,15 @@ constexpr std::string_view kZephyr = R"({%- set marks = {'system': '<|system|>',
 {%- if add_generation_prompt %}{{ '<|assistant|>\n' }}{% endif %})";
 
 constexpr BuiltinTemplate kTemplates[] = {
-    {"chatml", kChatml}, {"gemma", kGemma}, {"llama2", kLlama2}, {"llama3", kLlama3},
-    {"mistral", kMistral}, {"phi3", kPhi3}, {"qwen", kQwen},     {"zephyr", kZephyr},
+    {"chatml", kChatml},   {"gemma", kGemma}, {"llama2", kLlama2}, {"llama3", kLlama3},
+    {"mistral", kMistral}, {"phi3", kPhi3},   {"qwen", kQwen},     {"zephyr", kZephyr},
 };
 
 }  // namespace
 
-std::span<const BuiltinTemplate> builtin_templates() { return kTemplates; }
+std::span<const BuiltinTemplate> builtin_templates() {
+  return kTemplates;
+}
 
 std::optional<std::string_view> find_builtin_template(std::string_view name) {
   const auto* found = std::ranges::find(kTemplates, name, &BuiltinTemplate::name);

@@ -24,19 +24,25 @@ Error to_error(const Failure& failure, int line, const std::string& construct) {
   const std::string message = failure.what();
   const std::string where = "the chat template, " + place(failure.line() > 0 ? failure.line() : line, construct);
   switch (failure.kind()) {
-    case Failure::Kind::syntax: return {ErrorCode::bad_input, where + ": " + message};
-    case Failure::Kind::unsupported: return {ErrorCode::unsupported, where + ": not supported: " + message};
+    case Failure::Kind::syntax:
+      return {ErrorCode::bad_input, where + ": " + message};
+    case Failure::Kind::unsupported:
+      return {ErrorCode::unsupported, where + ": not supported: " + message};
     case Failure::Kind::raised:
       return {ErrorCode::bad_input, where + ", refuses this conversation: " + message};
-    case Failure::Kind::budget: return {ErrorCode::bad_input, where + ", is stopped: " + message};
+    case Failure::Kind::budget:
+      return {ErrorCode::bad_input, where + ", is stopped: " + message};
     case Failure::Kind::undefined:
     case Failure::Kind::runtime:
-    case Failure::Kind::security: break;
+    case Failure::Kind::security:
+      break;
   }
   return {ErrorCode::bad_input, where + " failed: " + message};
 }
 
-Error out_of_memory() { return {ErrorCode::out_of_memory, "no memory to render the chat template"}; }
+Error out_of_memory() {
+  return {ErrorCode::out_of_memory, "no memory to render the chat template"};
+}
 
 Rendered to_rendered(const jinja::Text& text) {
   Rendered rendered;
@@ -92,7 +98,9 @@ Result<ChatTemplate> ChatTemplate::parse(std::string source, TemplateClock clock
   }
 }
 
-int ChatTemplate::tier() const { return template_->tier; }
+int ChatTemplate::tier() const {
+  return template_->tier;
+}
 
 Result<Rendered> ChatTemplate::run(const jinja::Dict& context, jinja::Heap& heap, const RenderBudget& budget) const {
   jinja::Interpreter interpreter(*template_, heap, context, clock_);

@@ -48,10 +48,10 @@ struct Rendered {
 
 // What one rendering may use. Past it, it fails with bad_input.
 struct RenderBudget {
-  std::size_t steps = 1'000'000;                        // nodes evaluated, and 64 bytes of string work each
-  int depth = 64;                                       // macros within macros
-  std::size_t output_bytes = std::size_t{32} << 20;     // of the rendered text
-  std::size_t memory_bytes = std::size_t{256} << 20;    // all strings and lists ever made, the context's included
+  std::size_t steps = 1'000'000;                      // nodes evaluated, and 64 bytes of string work each
+  int depth = 64;                                     // macros within macros
+  std::size_t output_bytes = std::size_t{32} << 20;   // of the rendered text
+  std::size_t memory_bytes = std::size_t{256} << 20;  // all strings and lists ever made, the context's included
 };
 
 // The texts of the model's own start and end tokens; "" if it has none. They count as written by the template.
@@ -80,8 +80,8 @@ class ChatTemplate {
                                const TemplateTokens& tokens = {}) const;
 
   // The same for messages of the C++ API. Their content may hold any bytes.
-  Result<Rendered> render(std::span<const Message> messages, bool add_generation_prompt,
-                          const TemplateTokens& tokens, const RenderBudget& budget = {}) const;
+  Result<Rendered> render(std::span<const Message> messages, bool add_generation_prompt, const TemplateTokens& tokens,
+                          const RenderBudget& budget = {}) const;
 
   // Of its constructs, the rarest: 1 those of popular templates, 2 those of most, 3 the long tail.
   int tier() const;

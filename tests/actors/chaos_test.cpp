@@ -95,7 +95,7 @@ class Chaos {
         turn.text = std::string(20'000 + static_cast<std::size_t>(below(20'000)), 'a');  // goes to the text actor
         return turn;
       }
-      case SessionPhase::prefilling: return token_turn(prompt(below(1000), 300 + below(100)), 4);
+      case SessionPhase::prefilling: return token_turn(prompt(below(1000), 900 + below(200)), 4);
       case SessionPhase::queued: return token_turn(prompt(below(1000), 10), 1700);
       default: return token_turn(prompt(below(1000), 3), 60);
     }
@@ -123,7 +123,7 @@ class Chaos {
     switch (wanted) {
       case SessionPhase::idle:
       case SessionPhase::planning: return;
-      case SessionPhase::prefilling: return std::this_thread::sleep_for(std::chrono::microseconds(below(1500)));
+      case SessionPhase::prefilling: return std::this_thread::sleep_for(std::chrono::microseconds(below(1000)));
       case SessionPhase::queued: return std::this_thread::sleep_for(std::chrono::microseconds(200 + below(500)));
       case SessionPhase::decoding: return std::this_thread::sleep_for(std::chrono::microseconds(800 + below(3000)));
       case SessionPhase::parked: return std::this_thread::sleep_for(std::chrono::microseconds(3000 + below(3000)));

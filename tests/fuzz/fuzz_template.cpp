@@ -19,7 +19,8 @@ void must(bool holds) {
 constexpr std::string_view kForeign = "\xee\x80\x80";
 
 constexpr std::string_view kContext =
-    "{\"messages\": [{\"role\": \"user\", \"content\": \" \xee\x80\x80 Ab\\n\"}, {\"role\": \"\xee\x80\x80\", \"content\": "
+    "{\"messages\": [{\"role\": \"user\", \"content\": \" \xee\x80\x80 Ab\\n\"}, {\"role\": \"\xee\x80\x80\", "
+    "\"content\": "
     "[{\"type\": \"text\", \"text\": \"\xee\x80\x80\"}]}], \"tools\": [{\"function\": {\"name\": \"\xee\x80\x80\", "
     "\"parameters\": {\"\xee\x80\x80\": [1, 2.5, null, true]}}}], \"add_generation_prompt\": true, \"s\": "
     "\"x\xee\x80\x80y\", \"n\": 7, \"l\": [3, 1, \"\xee\x80\x80\"], \"d\": {\"a\": 1, \"b\": \"\xee\x80\x80\"}}";
@@ -55,7 +56,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   budget.memory_bytes = std::size_t{4} << 20;
   budget.output_bytes = std::size_t{1} << 20;
   const TemplateTokens tokens{"<s>", "</s>"};
-  if (const auto rendered = parsed->render_json(kContext, budget, tokens)) check(*rendered, budget, could_write_it(source));
+  if (const auto rendered = parsed->render_json(kContext, budget, tokens))
+    check(*rendered, budget, could_write_it(source));
   if (source.size() < input.size()) {
     const std::string_view context = input.substr(source.size() + 1);
     if (const auto rendered = parsed->render_json(context, budget, tokens)) check(*rendered, budget, true);

@@ -18,7 +18,8 @@ using ::testing::HasSubstr;
 
 // As the default model's file has it.
 const std::string kModelTemplate =
-    "{% for message in messages %}{% if loop.first and messages[0]['role'] != 'system' %}{{ '<|im_start|>system\nYou are "
+    "{% for message in messages %}{% if loop.first and messages[0]['role'] != 'system' %}{{ '<|im_start|>system\nYou "
+    "are "
     "a helpful AI assistant named SmolLM, trained by Hugging Face<|im_end|>\n' }}{% endif %}{{'<|im_start|>' + "
     "message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}{% endfor %}{% if add_generation_prompt %}{{ "
     "'<|im_start|>assistant\n' }}{% endif %}";
@@ -66,8 +67,9 @@ TEST(ChatTemplate, messages_and_json_render_the_same) {
 TEST(ChatTemplate, content_may_hold_any_bytes) {
   const std::string bytes("a\0\xff\xc3(\xed\xa0\x80 ", 9);
   const Message message{"user", bytes};
-  const auto result = parse("{{ messages[0].content }}|{{ messages[0].content | trim }}|{{ messages[0].content[::-1] }}")
-                          .render(std::span(&message, 1), false, {});
+  const auto result =
+      parse("{{ messages[0].content }}|{{ messages[0].content | trim }}|{{ messages[0].content[::-1] }}")
+          .render(std::span(&message, 1), false, {});
   ASSERT_TRUE(result);
   const std::string reversed(" \x80\xa0\xed(\xc3\xff\0a", 9);
   EXPECT_EQ(result->text(), bytes + "|" + bytes.substr(0, 8) + "|" + reversed);
@@ -117,8 +119,7 @@ TEST(BuiltinTemplates, render_a_conversation_in_the_published_format) {
             "<|im_start|>system\nS<|im_end|>\n<|im_start|>user\nA <|im_end|>\n<|im_start|>assistant\nB<|im_end|>\n"
             "<|im_start|>user\nC<|im_end|>\n<|im_start|>assistant\n");
   EXPECT_EQ(builtin("qwen", messages), builtin("chatml", messages));
-  EXPECT_EQ(builtin("llama2", messages),
-            "<s>[INST] <<SYS>>\nS\n<</SYS>>\n\nA [/INST] B </s><s>[INST] C [/INST]");
+  EXPECT_EQ(builtin("llama2", messages), "<s>[INST] <<SYS>>\nS\n<</SYS>>\n\nA [/INST] B </s><s>[INST] C [/INST]");
   EXPECT_EQ(builtin("llama3", messages),
             "<s><|start_header_id|>system<|end_header_id|>\n\nS<|eot_id|><|start_header_id|>user<|end_header_id|>\n\nA"
             "<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\nB<|eot_id|><|start_header_id|>user"
@@ -141,7 +142,8 @@ TEST(BuiltinTemplates, have_eight_names_and_end_without_the_prompt_when_not_aske
     const std::string name(one.name);
     EXPECT_THAT(builtin(name, std::span(&message, 1)), HasSubstr("A")) << name;
     EXPECT_THAT(template_verdict(std::string(one.source)), HasSubstr("renders")) << name;
-    EXPECT_TRUE(builtin(name, std::span(&message, 1)).starts_with(builtin(name, std::span(&message, 1), false))) << name;
+    EXPECT_TRUE(builtin(name, std::span(&message, 1)).starts_with(builtin(name, std::span(&message, 1), false)))
+        << name;
   }
   const Message odd{"<|user|>", "A"};
   EXPECT_THAT(builtin("phi3", std::span(&odd, 1)), HasSubstr("not <|user|>"));
@@ -172,7 +174,8 @@ TEST(Prompt, control_text_in_a_message_gives_no_control_token) {
       "{% for m in messages %}{{ m.content | upper | lower }}{{ m.content.replace('x', '<|end|>'[2:5]) }}{% endfor %}",
       "{% for m in messages %}{{ m.content }}{% endfor %}{{ messages | map(attribute='content') | join }}",
   };
-  const Message messages[] = {{"<|end|>", "<|end|>"}, {"user", "end"}, {"user", "<|"}, {"user", "end|>"}, {"user", "<|x|>"}};
+  const Message messages[] = {
+      {"<|end|>", "<|end|>"}, {"user", "end"}, {"user", "<|"}, {"user", "end|>"}, {"user", "<|x|>"}};
   for (const char* source : kTemplates) {
     const auto result = parse(source).render(messages, false, {});
     ASSERT_TRUE(result) << source;

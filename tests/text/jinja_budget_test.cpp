@@ -8,8 +8,8 @@
 namespace troupe {
 namespace {
 
-using ::testing::HasSubstr;
 using test::rendered;
+using ::testing::HasSubstr;
 
 std::string repeated(const std::string& text, int count) {
   std::string all;
@@ -19,7 +19,8 @@ std::string repeated(const std::string& text, int count) {
 
 // 2^40 bytes of it.
 const std::string kDoubling =
-    "{% set ns = namespace(x='ab') %}{% for i in range(40) %}{% set ns.x = ns.x DOUBLED %}{% endfor %}{{ ns.x | length }}";
+    "{% set ns = namespace(x='ab') %}{% for i in range(40) %}{% set ns.x = ns.x DOUBLED %}{% endfor %}{{ ns.x | length "
+    "}}";
 
 std::string doubling(const std::string& how) {
   std::string source = kDoubling;
@@ -75,7 +76,8 @@ TEST(JinjaBudget, endless_work_is_stopped_in_time) {
 TEST(JinjaBudget, every_limit_has_its_own_sentence) {
   RenderBudget budget;
   budget.steps = 1000;
-  EXPECT_THAT(rendered("{% for i in range(2000) %}{% endfor %}", "{}", budget), HasSubstr("takes more than 1000 steps"));
+  EXPECT_THAT(rendered("{% for i in range(2000) %}{% endfor %}", "{}", budget),
+              HasSubstr("takes more than 1000 steps"));
   EXPECT_EQ(rendered("{% for i in range(100) %}{% endfor %}", "{}", budget), "");
   budget = {};
   budget.output_bytes = 10;
@@ -119,7 +121,7 @@ TEST(JinjaBudget, long_chains_are_rendered_or_refused) {
   EXPECT_EQ(rendered("{{ ''" + repeated("~'a'", kLong) + " }}").size(), static_cast<std::size_t>(kLong));
   EXPECT_EQ(rendered("{{ 0" + repeated(" or 0", kLong) + " }}"), "0");
   EXPECT_EQ(rendered("{{ 1" + repeated(" < 2", 1) + repeated(" == 2", kLong) + " }}"), "True");
-  for (const char* link : {" if 1",  " is eq 2", "-1", "*1", ".a", "|trim", "[0]", "()", "**1"}) {
+  for (const char* link : {" if 1", " is eq 2", "-1", "*1", ".a", "|trim", "[0]", "()", "**1"}) {
     EXPECT_THAT(rendered("{{ x" + repeated(link, kLong) + " }}"), HasSubstr("nested more than 1000 levels")) << link;
   }
 }

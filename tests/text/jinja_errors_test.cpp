@@ -6,8 +6,8 @@
 namespace troupe {
 namespace {
 
-using ::testing::HasSubstr;
 using test::rendered;
+using ::testing::HasSubstr;
 
 Error parse_error(const std::string& source) {
   const auto parsed = ChatTemplate::parse(source);
@@ -77,12 +77,9 @@ TEST(JinjaErrors, a_source_that_is_not_utf8_is_refused) {
 
 TEST(JinjaErrors, what_the_subset_has_not_is_named_with_its_line) {
   const std::pair<const char*, const char*> kRows[] = {
-      {"\n{% include 'x' %}", "the tag 'include'"},
-      {"\n{% extends 'x' %}", "the tag 'extends'"},
-      {"\n{% block x %}{% endblock %}", "the tag 'block'"},
-      {"\n{{ x | nofilter }}", "no filter named 'nofilter'"},
-      {"\n{{ x is notest }}", "no test named 'notest'"},
-      {"\n{{ f(*x) }}", "'*' in the arguments"},
+      {"\n{% include 'x' %}", "the tag 'include'"},         {"\n{% extends 'x' %}", "the tag 'extends'"},
+      {"\n{% block x %}{% endblock %}", "the tag 'block'"}, {"\n{{ x | nofilter }}", "no filter named 'nofilter'"},
+      {"\n{{ x is notest }}", "no test named 'notest'"},    {"\n{{ f(*x) }}", "'*' in the arguments"},
       {"\n{{ x[1, 2] }}", "a subscript with commas"},
   };
   for (const auto& [source, construct] : kRows) {
@@ -125,7 +122,8 @@ TEST(JinjaErrors, the_template_s_own_refusal_is_the_end_of_the_message) {
 }
 
 TEST(JinjaErrors, malformed_contexts_are_refused) {
-  for (const char* context : {"", "[]", "1", "{", "{\"a\":}", "{\"a\": \"\xff\"}", "{\"a\": \"\\ud800\"}", "{\"a\": 1e999}"}) {
+  for (const char* context :
+       {"", "[]", "1", "{", "{\"a\":}", "{\"a\": \"\xff\"}", "{\"a\": \"\\ud800\"}", "{\"a\": 1e999}"}) {
     EXPECT_THAT(rendered("x", context), HasSubstr("the context of the chat template")) << context;
   }
   const std::string deep = std::string(200, '[') + std::string(200, ']');

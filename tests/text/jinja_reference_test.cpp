@@ -19,7 +19,7 @@ Verdict judge(const Row& row, const std::string& context) {
     if (result) return Verdict::wrong;
     const bool must_match = row["error"]["kind"] == "raise";
     return !must_match || result.error().message.ends_with(row["error"]["message"].get<std::string>()) ? Verdict::equal
-                                                                                                        : Verdict::wrong;
+                                                                                                       : Verdict::wrong;
   }
   if (!result) return Verdict::refused;
   return result->text() == row["expected"].get<std::string>() ? Verdict::equal : Verdict::wrong;
@@ -51,7 +51,8 @@ TEST(Jinja, renders_random_templates_as_jinja2_does_or_refuses_them) {
   int equal = 0, refused = 0;
   for (std::size_t i = 1; i < rows.size(); ++i) {
     const Verdict verdict = judge(rows[i], context);
-    EXPECT_NE(verdict, Verdict::wrong) << rows[i].dump() << "\n  gives " << test::rendered(rows[i]["template"], context);
+    EXPECT_NE(verdict, Verdict::wrong) << rows[i].dump() << "\n  gives "
+                                       << test::rendered(rows[i]["template"], context);
     (verdict == Verdict::equal ? equal : refused) += 1;
   }
   std::printf("  random.jsonl: %d rows equal, %d refused\n", equal, refused);

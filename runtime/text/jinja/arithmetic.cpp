@@ -11,13 +11,20 @@ using Kind = Value::Kind;
 
 const char* symbol(Arithmetic op) {
   switch (op) {
-    case Arithmetic::add: return "+";
-    case Arithmetic::subtract: return "-";
-    case Arithmetic::multiply: return "*";
-    case Arithmetic::divide: return "/";
-    case Arithmetic::floor_divide: return "//";
-    case Arithmetic::modulo: return "%";
-    case Arithmetic::power: return "**";
+    case Arithmetic::add:
+      return "+";
+    case Arithmetic::subtract:
+      return "-";
+    case Arithmetic::multiply:
+      return "*";
+    case Arithmetic::divide:
+      return "/";
+    case Arithmetic::floor_divide:
+      return "//";
+    case Arithmetic::modulo:
+      return "%";
+    case Arithmetic::power:
+      return "**";
   }
   return "?";
 }
@@ -31,7 +38,9 @@ const char* symbol(Arithmetic op) {
                "' and '" + std::string(type_name(b)) + "'");
 }
 
-[[noreturn]] void too_large() { fail_unsupported("an integer result of more than 64 bits"); }
+[[noreturn]] void too_large() {
+  fail_unsupported("an integer result of more than 64 bits");
+}
 
 std::int64_t floor_quotient(std::int64_t a, std::int64_t b) {
   if (b == 0) fail_runtime("integer division or modulo by zero");
@@ -64,14 +73,22 @@ Value of_wholes(Arithmetic op, std::int64_t a, std::int64_t b) {
   std::int64_t result = 0;
   bool overflow = false;
   switch (op) {
-    case Arithmetic::add: overflow = __builtin_add_overflow(a, b, &result); break;
-    case Arithmetic::subtract: overflow = __builtin_sub_overflow(a, b, &result); break;
-    case Arithmetic::multiply: overflow = __builtin_mul_overflow(a, b, &result); break;
+    case Arithmetic::add:
+      overflow = __builtin_add_overflow(a, b, &result);
+      break;
+    case Arithmetic::subtract:
+      overflow = __builtin_sub_overflow(a, b, &result);
+      break;
+    case Arithmetic::multiply:
+      overflow = __builtin_mul_overflow(a, b, &result);
+      break;
     case Arithmetic::divide:
       if (b == 0) fail_runtime("division by zero");
       return static_cast<double>(a) / static_cast<double>(b);
-    case Arithmetic::floor_divide: return floor_quotient(a, b);
-    case Arithmetic::modulo: return floor_remainder(a, b);
+    case Arithmetic::floor_divide:
+      return floor_quotient(a, b);
+    case Arithmetic::modulo:
+      return floor_remainder(a, b);
     case Arithmetic::power:
       if (b >= 0) return whole_power(a, b);
       if (a == 0) fail_runtime("0.0 cannot be raised to a negative power");
@@ -105,13 +122,20 @@ double real_power(double a, double b) {
 Value of_reals(Arithmetic op, double a, double b) {
   if (b == 0.0 && op >= Arithmetic::divide && op <= Arithmetic::modulo) fail_runtime("float division by zero");
   switch (op) {
-    case Arithmetic::add: return a + b;
-    case Arithmetic::subtract: return a - b;
-    case Arithmetic::multiply: return a * b;
-    case Arithmetic::divide: return a / b;
-    case Arithmetic::floor_divide: return real_floor_quotient(a, b);
-    case Arithmetic::modulo: return real_remainder(a, b);
-    case Arithmetic::power: break;
+    case Arithmetic::add:
+      return a + b;
+    case Arithmetic::subtract:
+      return a - b;
+    case Arithmetic::multiply:
+      return a * b;
+    case Arithmetic::divide:
+      return a / b;
+    case Arithmetic::floor_divide:
+      return real_floor_quotient(a, b);
+    case Arithmetic::modulo:
+      return real_remainder(a, b);
+    case Arithmetic::power:
+      break;
   }
   return real_power(a, b);
 }

@@ -26,27 +26,27 @@ struct Keyword {
 
 struct Expr {
   enum class Kind {
-    constant,     // value
-    name,         // name, id
-    list,         // operands
-    tuple,        // operands
-    dict,         // operands: key, value, key, value…
-    attribute,    // operands[0].name
-    item,         // operands[0][operands[1]]
-    slice,        // operands[0][1:2:3]; null: left out
-    call,         // operands[0](1…, keywords)
-    filter,       // operands[0] | filter(1…, keywords); operands[0] null: the body of a block
-    test,         // operands[0] is test(1…, keywords)
-    negate,       // -operands[0]
-    plus,         // +operands[0]
-    not_,         // not operands[0]
-    and_,         // all operands
-    or_,          // all operands
-    conditional,  // operands[0] if operands[1] else operands[2] (null: undefined)
-    compare,      // operands[0] comparisons[0] operands[1] comparisons[1]…
-    concat,       // operands joined by ~
-    sum,          // operands joined by +
-    arithmetic,   // operands[0] op operands[1]
+    constant,             // value
+    name,                 // name, id
+    list,                 // operands
+    tuple,                // operands
+    dict,                 // operands: key, value, key, value…
+    attribute,            // operands[0].name
+    item,                 // operands[0][operands[1]]
+    slice,                // operands[0][1:2:3]; null: left out
+    call,                 // operands[0](1…, keywords)
+    filter,               // operands[0] | filter(1…, keywords); operands[0] null: the body of a block
+    test,                 // operands[0] is test(1…, keywords)
+    negate,               // -operands[0]
+    plus,                 // +operands[0]
+    not_,                 // not operands[0]
+    and_,                 // all operands
+    or_,                  // all operands
+    conditional,          // operands[0] if operands[1] else operands[2] (null: undefined)
+    compare,              // operands[0] comparisons[0] operands[1] comparisons[1]…
+    concat,               // operands joined by ~
+    sum,                  // operands joined by +
+    arithmetic,           // operands[0] op operands[1]
     namespace_attribute,  // target of a set only: name.attribute
   };
 

@@ -9,12 +9,19 @@ namespace troupe::jinja {
 
 Value Interpreter::call(const Value& callee, const Arguments& arguments) {
   switch (callee.kind()) {
-    case Value::Kind::function: return callee.function().call(*this, arguments);
-    case Value::Kind::method: return callee.method().call(*this, callee.method().self, arguments);
-    case Value::Kind::macro: return call_macro(callee.macro(), arguments);
-    case Value::Kind::loop: return call_loop(callee.loop(), arguments);
-    case Value::Kind::undefined: require_defined(callee); [[fallthrough]];
-    default: fail_runtime("'" + std::string(type_name(callee)) + "' object is not callable");
+    case Value::Kind::function:
+      return callee.function().call(*this, arguments);
+    case Value::Kind::method:
+      return callee.method().call(*this, callee.method().self, arguments);
+    case Value::Kind::macro:
+      return call_macro(callee.macro(), arguments);
+    case Value::Kind::loop:
+      return call_loop(callee.loop(), arguments);
+    case Value::Kind::undefined:
+      require_defined(callee);
+      [[fallthrough]];
+    default:
+      fail_runtime("'" + std::string(type_name(callee)) + "' object is not callable");
   }
 }
 

@@ -38,7 +38,7 @@ struct Loop {
   int depth = 1;
   const Stmt* statement = nullptr;  // for loop(items) in a recursive loop
   Scope* outside = nullptr;
-  bool has_changed = false;         // loop.changed() was asked before
+  bool has_changed = false;  // loop.changed() was asked before
   std::vector<Value> last_changed;
 };
 

@@ -57,9 +57,15 @@ void append_title(TextBuilder& out, Character c) {
 
 }  // namespace
 
-bool is_upper(char32_t code) { return mapped(lower_ranges(), code) != code || code == kDottedI; }
-bool is_lower(char32_t code) { return mapped(upper_ranges(), code) != code || expansion(code) != nullptr; }
-bool is_cased(char32_t code) { return is_upper(code) || is_lower(code); }
+bool is_upper(char32_t code) {
+  return mapped(lower_ranges(), code) != code || code == kDottedI;
+}
+bool is_lower(char32_t code) {
+  return mapped(upper_ranges(), code) != code || expansion(code) != nullptr;
+}
+bool is_cased(char32_t code) {
+  return is_upper(code) || is_lower(code);
+}
 
 Text to_upper(const Text& text, Meter& meter) {
   TextBuilder out(meter);

@@ -11,7 +11,9 @@ namespace {
 
 constexpr char32_t kStrayByte = 0xDC00;
 
-bool is_stray(char32_t code) { return code >= kStrayByte + 0x80 && code <= kStrayByte + 0xFF; }
+bool is_stray(char32_t code) {
+  return code >= kStrayByte + 0x80 && code <= kStrayByte + 0xFF;
+}
 
 }  // namespace
 
@@ -19,11 +21,17 @@ char32_t decode_character(std::string_view text, std::size_t& length) {
   const auto byte = [&](std::size_t i) { return static_cast<char32_t>(static_cast<unsigned char>(text[i])); };
   length = utf8_character(text);
   switch (length) {
-    case 1: return byte(0);
-    case 2: return (byte(0) & 0x1F) << 6 | (byte(1) & 0x3F);
-    case 3: return (byte(0) & 0x0F) << 12 | (byte(1) & 0x3F) << 6 | (byte(2) & 0x3F);
-    case 4: return (byte(0) & 0x07) << 18 | (byte(1) & 0x3F) << 12 | (byte(2) & 0x3F) << 6 | (byte(3) & 0x3F);
-    default: length = 1; return kStrayByte + byte(0);
+    case 1:
+      return byte(0);
+    case 2:
+      return (byte(0) & 0x1F) << 6 | (byte(1) & 0x3F);
+    case 3:
+      return (byte(0) & 0x0F) << 12 | (byte(1) & 0x3F) << 6 | (byte(2) & 0x3F);
+    case 4:
+      return (byte(0) & 0x07) << 18 | (byte(1) & 0x3F) << 12 | (byte(2) & 0x3F) << 6 | (byte(3) & 0x3F);
+    default:
+      length = 1;
+      return kStrayByte + byte(0);
   }
 }
 

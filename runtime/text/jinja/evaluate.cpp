@@ -19,23 +19,39 @@ Value Interpreter::evaluate(const Expr& node) {
   meter().step();
   at(node);
   switch (node.kind) {
-    case Expr::Kind::constant: return node.value;
-    case Expr::Kind::name: return name(node);
-    case Expr::Kind::list: return list(node, List::Flavor::list);
-    case Expr::Kind::tuple: return list(node, List::Flavor::tuple);
-    case Expr::Kind::dict: return dict(node);
-    case Expr::Kind::slice: return slice_of(node);
-    case Expr::Kind::call: return call_of(node);
-    case Expr::Kind::filter: return filtered(node, evaluate(*node.operands[0]));
-    case Expr::Kind::test: return tested(node);
-    case Expr::Kind::not_: return Value(!truth(evaluate(*node.operands[0])));
+    case Expr::Kind::constant:
+      return node.value;
+    case Expr::Kind::name:
+      return name(node);
+    case Expr::Kind::list:
+      return list(node, List::Flavor::list);
+    case Expr::Kind::tuple:
+      return list(node, List::Flavor::tuple);
+    case Expr::Kind::dict:
+      return dict(node);
+    case Expr::Kind::slice:
+      return slice_of(node);
+    case Expr::Kind::call:
+      return call_of(node);
+    case Expr::Kind::filter:
+      return filtered(node, evaluate(*node.operands[0]));
+    case Expr::Kind::test:
+      return tested(node);
+    case Expr::Kind::not_:
+      return Value(!truth(evaluate(*node.operands[0])));
     case Expr::Kind::and_:
-    case Expr::Kind::or_: return all_or_any(node);
-    case Expr::Kind::conditional: return conditional(node);
-    case Expr::Kind::compare: return comparison(node);
-    case Expr::Kind::concat: return concatenation(node);
-    case Expr::Kind::sum: return sum(node);
-    default: return operation(node);
+    case Expr::Kind::or_:
+      return all_or_any(node);
+    case Expr::Kind::conditional:
+      return conditional(node);
+    case Expr::Kind::compare:
+      return comparison(node);
+    case Expr::Kind::concat:
+      return concatenation(node);
+    case Expr::Kind::sum:
+      return sum(node);
+    default:
+      return operation(node);
   }
 }
 
@@ -135,14 +151,22 @@ Value Interpreter::conditional(const Expr& node) {
 
 bool Interpreter::compare(Comparison op, const Value& a, const Value& b) {
   switch (op) {
-    case Comparison::equal: return equals(a, b, meter());
-    case Comparison::not_equal: return !equals(a, b, meter());
-    case Comparison::less: return less(a, b, meter());
-    case Comparison::less_equal: return less_or_equal(a, b, meter());
-    case Comparison::greater: return less(b, a, meter(), ">");
-    case Comparison::greater_equal: return less_or_equal(b, a, meter());
-    case Comparison::in: return contains(b, a, heap_);
-    case Comparison::not_in: return !contains(b, a, heap_);
+    case Comparison::equal:
+      return equals(a, b, meter());
+    case Comparison::not_equal:
+      return !equals(a, b, meter());
+    case Comparison::less:
+      return less(a, b, meter());
+    case Comparison::less_equal:
+      return less_or_equal(a, b, meter());
+    case Comparison::greater:
+      return less(b, a, meter(), ">");
+    case Comparison::greater_equal:
+      return less_or_equal(b, a, meter());
+    case Comparison::in:
+      return contains(b, a, heap_);
+    case Comparison::not_in:
+      return !contains(b, a, heap_);
   }
   return false;
 }

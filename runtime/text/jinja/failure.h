@@ -32,7 +32,9 @@ class Failure : public std::runtime_error {
   int line_;
 };
 
-[[noreturn]] inline void fail_runtime(const std::string& message) { throw Failure(Failure::Kind::runtime, message); }
+[[noreturn]] inline void fail_runtime(const std::string& message) {
+  throw Failure(Failure::Kind::runtime, message);
+}
 [[noreturn]] inline void fail_unsupported(const std::string& message) {
   throw Failure(Failure::Kind::unsupported, message);
 }

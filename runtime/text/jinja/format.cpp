@@ -55,17 +55,24 @@ std::string number_text(const Value& value, const Conversion& c) {
   switch (c.type) {
     case 'd':
     case 'i':
-    case 'u': return std::to_string(whole_for(value, c));
-    case 'x': return in_base(whole_for(value, c), 16);
-    case 'o': return in_base(whole_for(value, c), 8);
+    case 'u':
+      return std::to_string(whole_for(value, c));
+    case 'x':
+      return in_base(whole_for(value, c), 16);
+    case 'o':
+      return in_base(whole_for(value, c), 8);
     case 'f':
-    case 'F': return fixed(real_for(value), c, std::chars_format::fixed);
-    case 'e': return fixed(real_for(value), c, std::chars_format::scientific);
-    default: break;
+    case 'F':
+      return fixed(real_for(value), c, std::chars_format::fixed);
+    case 'e':
+      return fixed(real_for(value), c, std::chars_format::scientific);
+    default:
+      break;
   }
   std::string text = c.type == 'X' ? in_base(whole_for(value, c), 16) : "";
   if (text.empty()) fail_unsupported(std::string("the format '%") + c.type + "'");
-  std::ranges::transform(text, text.begin(), [](char d) { return d >= 'a' && d <= 'f' ? static_cast<char>(d - 32) : d; });
+  std::ranges::transform(text, text.begin(),
+                         [](char d) { return d >= 'a' && d <= 'f' ? static_cast<char>(d - 32) : d; });
   return text;
 }
 
@@ -119,7 +126,8 @@ class PercentFormat {
     }
     if (is_tuple() && used_ < values_.list().items.size()) too_many();
     // What has subscripts may go unused, as a mapping may.
-    const bool has_subscripts = values_.is(Value::Kind::dict) || values_.is(Value::Kind::list) || values_.is_undefined();
+    const bool has_subscripts =
+        values_.is(Value::Kind::dict) || values_.is(Value::Kind::list) || values_.is_undefined();
     if (!is_tuple() && !has_subscripts && used_ == 0) too_many();
     return heap_.text(out_);
   }
@@ -163,12 +171,23 @@ class PercentFormat {
   void flags(Conversion& c) {
     for (; at_ < bytes_.size(); ++at_) {
       switch (bytes_[at_]) {
-        case '-': c.left = true; break;
-        case '0': c.zero = true; break;
-        case '+': c.plus = true; break;
-        case ' ': c.blank = true; break;
-        case '#': c.alternate = true; break;
-        default: return;
+        case '-':
+          c.left = true;
+          break;
+        case '0':
+          c.zero = true;
+          break;
+        case '+':
+          c.plus = true;
+          break;
+        case ' ':
+          c.blank = true;
+          break;
+        case '#':
+          c.alternate = true;
+          break;
+        default:
+          return;
       }
     }
   }
@@ -214,7 +233,8 @@ Value field_value(const std::string& field, const Arguments& arguments, std::siz
   const bool is_number = read.ec == std::errc() && read.ptr == field.data() + field.size();
   if (field.empty() || is_number) {
     if (field.empty()) index = next++;
-    if (index >= arguments.positional.size()) fail_runtime("Replacement index " + std::to_string(index) + " out of range");
+    if (index >= arguments.positional.size())
+      fail_runtime("Replacement index " + std::to_string(index) + " out of range");
     return arguments.positional[index];
   }
   if (field.find_first_of(".[:!{") != field.npos) fail_unsupported("the format field '{" + field + "}'");
@@ -245,7 +265,8 @@ Value brace_format(const Text& text, const Arguments& arguments, Heap& heap) {
       continue;
     }
     const std::size_t end = bytes.find('}', at);
-    if (bytes[at] == '}' || end == bytes.npos) fail_runtime("Single '" + std::string(1, bytes[at]) + "' in format string");
+    if (bytes[at] == '}' || end == bytes.npos)
+      fail_runtime("Single '" + std::string(1, bytes[at]) + "' in format string");
     print(field_value(std::string(bytes.substr(at + 1, end - at - 1)), arguments, next), out);
     at = end + 1;
   }

@@ -6,8 +6,8 @@
 
 namespace troupe::jinja {
 
-// text % values, where values is one value, a tuple, or a dict for %(name)s. Conversions s, r, d, i, x, X, o, f, F, e, E
-// and %, with flags, width and precision; others are refused.
+// text % values, where values is one value, a tuple, or a dict for %(name)s. Conversions s, r, d, i, x, X, o, f, F, e,
+// E and %, with flags, width and precision; others are refused.
 Value percent_format(const Text& text, const Value& values, Heap& heap);
 
 // text.format(…): {}, {0} and {name}, {{ and }}. Format specs, attributes and conversions are refused.

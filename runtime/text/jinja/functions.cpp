@@ -59,7 +59,8 @@ Value raise_exception(Interpreter& in, const Arguments& arguments) {
 
 Value strftime_now(Interpreter& in, const Arguments& arguments) {
   const Bound bound("strftime_now", arguments, {"format"}, 1);
-  return in.heap().text(format_time(bound.text(0).bytes(), in.clock()()), bound.text(0).size() != 0 && bound.text(0).is_data(0));
+  return in.heap().text(format_time(bound.text(0).bytes(), in.clock()()),
+                        bound.text(0).size() != 0 && bound.text(0).is_data(0));
 }
 
 constexpr Function kFunctions[] = {{"range", range},
@@ -97,41 +98,72 @@ std::string named(const std::string_view (&names)[n], int index, bool is_short) 
 
 std::string time_part(char directive, const std::tm& t) {
   switch (directive) {
-    case '%': return "%";
-    case 'n': return "\n";
-    case 't': return "\t";
-    case 'a': return named(kDays, t.tm_wday, true);
-    case 'A': return named(kDays, t.tm_wday, false);
+    case '%':
+      return "%";
+    case 'n':
+      return "\n";
+    case 't':
+      return "\t";
+    case 'a':
+      return named(kDays, t.tm_wday, true);
+    case 'A':
+      return named(kDays, t.tm_wday, false);
     case 'b':
-    case 'h': return named(kMonths, t.tm_mon, true);
-    case 'B': return named(kMonths, t.tm_mon, false);
-    case 'd': return padded(t.tm_mday, 2);
-    case 'e': return padded(t.tm_mday, 2, ' ');
-    case 'm': return padded(t.tm_mon + 1, 2);
-    case 'y': return padded((t.tm_year + 1900) % 100, 2);
-    case 'Y': return std::to_string(t.tm_year + 1900);
-    case 'C': return padded((t.tm_year + 1900) / 100, 2);
-    case 'j': return padded(t.tm_yday + 1, 3);
-    case 'u': return std::to_string(t.tm_wday == 0 ? 7 : t.tm_wday);
-    case 'w': return std::to_string(t.tm_wday);
-    case 'H': return padded(t.tm_hour, 2);
-    case 'I': return padded(t.tm_hour % 12 == 0 ? 12 : t.tm_hour % 12, 2);
-    case 'M': return padded(t.tm_min, 2);
-    case 'S': return padded(t.tm_sec, 2);
-    case 'p': return t.tm_hour < 12 ? "AM" : "PM";
-    case 'U': return padded((t.tm_yday + 7 - t.tm_wday) / 7, 2);
-    case 'W': return padded((t.tm_yday + 7 - (t.tm_wday + 6) % 7) / 7, 2);
+    case 'h':
+      return named(kMonths, t.tm_mon, true);
+    case 'B':
+      return named(kMonths, t.tm_mon, false);
+    case 'd':
+      return padded(t.tm_mday, 2);
+    case 'e':
+      return padded(t.tm_mday, 2, ' ');
+    case 'm':
+      return padded(t.tm_mon + 1, 2);
+    case 'y':
+      return padded((t.tm_year + 1900) % 100, 2);
+    case 'Y':
+      return std::to_string(t.tm_year + 1900);
+    case 'C':
+      return padded((t.tm_year + 1900) / 100, 2);
+    case 'j':
+      return padded(t.tm_yday + 1, 3);
+    case 'u':
+      return std::to_string(t.tm_wday == 0 ? 7 : t.tm_wday);
+    case 'w':
+      return std::to_string(t.tm_wday);
+    case 'H':
+      return padded(t.tm_hour, 2);
+    case 'I':
+      return padded(t.tm_hour % 12 == 0 ? 12 : t.tm_hour % 12, 2);
+    case 'M':
+      return padded(t.tm_min, 2);
+    case 'S':
+      return padded(t.tm_sec, 2);
+    case 'p':
+      return t.tm_hour < 12 ? "AM" : "PM";
+    case 'U':
+      return padded((t.tm_yday + 7 - t.tm_wday) / 7, 2);
+    case 'W':
+      return padded((t.tm_yday + 7 - (t.tm_wday + 6) % 7) / 7, 2);
     case 'z':
-    case 'Z': return "";  // a time without a zone, as datetime.now() is
-    case 'F': return format_time("%Y-%m-%d", t);
+    case 'Z':
+      return "";  // a time without a zone, as datetime.now() is
+    case 'F':
+      return format_time("%Y-%m-%d", t);
     case 'T':
-    case 'X': return format_time("%H:%M:%S", t);
-    case 'R': return format_time("%H:%M", t);
-    case 'r': return format_time("%I:%M:%S %p", t);
+    case 'X':
+      return format_time("%H:%M:%S", t);
+    case 'R':
+      return format_time("%H:%M", t);
+    case 'r':
+      return format_time("%I:%M:%S %p", t);
     case 'D':
-    case 'x': return format_time("%m/%d/%y", t);
-    case 'c': return format_time("%a %b %e %H:%M:%S %Y", t);
-    default: fail_unsupported(std::string("the time directive '%") + directive + "'");
+    case 'x':
+      return format_time("%m/%d/%y", t);
+    case 'c':
+      return format_time("%a %b %e %H:%M:%S %Y", t);
+    default:
+      fail_unsupported(std::string("the time directive '%") + directive + "'");
   }
 }
 

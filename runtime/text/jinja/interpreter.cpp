@@ -18,25 +18,40 @@ std::string Interpreter::construct() const {
   if (node_ == nullptr) return "";
   const std::string name(node_->name);
   switch (node_->kind) {
-    case Expr::Kind::filter: return "filter '" + name + "'";
-    case Expr::Kind::test: return "test '" + name + "'";
-    case Expr::Kind::name: return "name '" + name + "'";
-    case Expr::Kind::attribute: return "attribute '" + name + "'";
-    case Expr::Kind::item: return "subscript";
-    case Expr::Kind::slice: return "slice";
-    case Expr::Kind::call: return "call";
-    case Expr::Kind::compare: return "comparison";
-    case Expr::Kind::concat: return "operator '~'";
-    case Expr::Kind::sum: return "operator '+'";
+    case Expr::Kind::filter:
+      return "filter '" + name + "'";
+    case Expr::Kind::test:
+      return "test '" + name + "'";
+    case Expr::Kind::name:
+      return "name '" + name + "'";
+    case Expr::Kind::attribute:
+      return "attribute '" + name + "'";
+    case Expr::Kind::item:
+      return "subscript";
+    case Expr::Kind::slice:
+      return "slice";
+    case Expr::Kind::call:
+      return "call";
+    case Expr::Kind::compare:
+      return "comparison";
+    case Expr::Kind::concat:
+      return "operator '~'";
+    case Expr::Kind::sum:
+      return "operator '+'";
     case Expr::Kind::arithmetic:
     case Expr::Kind::negate:
-    case Expr::Kind::plus: return "arithmetic";
-    case Expr::Kind::dict: return "dict";
-    default: return "";
+    case Expr::Kind::plus:
+      return "arithmetic";
+    case Expr::Kind::dict:
+      return "dict";
+    default:
+      return "";
   }
 }
 
-Scope* Interpreter::new_scope(Scope* parent) { return heap_.make(Scope{parent, {}}); }
+Scope* Interpreter::new_scope(Scope* parent) {
+  return heap_.make(Scope{parent, {}});
+}
 
 const Value* Interpreter::find(NameId id) {
   for (Scope* scope = scope_; scope != nullptr; scope = scope->parent) {
@@ -73,19 +88,36 @@ Interpreter::Flow Interpreter::execute(const Stmt& statement) {
   line_ = statement.line;
   node_ = nullptr;
   switch (statement.kind) {
-    case Stmt::Kind::data: out_->append(statement.value.text()); break;
-    case Stmt::Kind::print: print(evaluate(*statement.expr), *out_); break;
-    case Stmt::Kind::if_: return if_statement(statement);
-    case Stmt::Kind::for_: return run_loop(statement, scope_, evaluate(*statement.expr), 1);
-    case Stmt::Kind::set: assign(*statement.target, evaluate(*statement.expr)); break;
+    case Stmt::Kind::data:
+      out_->append(statement.value.text());
+      break;
+    case Stmt::Kind::print:
+      print(evaluate(*statement.expr), *out_);
+      break;
+    case Stmt::Kind::if_:
+      return if_statement(statement);
+    case Stmt::Kind::for_:
+      return run_loop(statement, scope_, evaluate(*statement.expr), 1);
+    case Stmt::Kind::set:
+      assign(*statement.target, evaluate(*statement.expr));
+      break;
     case Stmt::Kind::set_block:
-    case Stmt::Kind::filter_block: return block(statement);
-    case Stmt::Kind::with: return with_statement(statement);
-    case Stmt::Kind::scope: return in_scope(statement.body);
-    case Stmt::Kind::macro: macro_statement(statement); break;
-    case Stmt::Kind::call: call_statement(statement); break;
-    case Stmt::Kind::break_: return Flow::break_loop;
-    case Stmt::Kind::continue_: return Flow::continue_loop;
+    case Stmt::Kind::filter_block:
+      return block(statement);
+    case Stmt::Kind::with:
+      return with_statement(statement);
+    case Stmt::Kind::scope:
+      return in_scope(statement.body);
+    case Stmt::Kind::macro:
+      macro_statement(statement);
+      break;
+    case Stmt::Kind::call:
+      call_statement(statement);
+      break;
+    case Stmt::Kind::break_:
+      return Flow::break_loop;
+    case Stmt::Kind::continue_:
+      return Flow::continue_loop;
   }
   return Flow::normal;
 }

@@ -25,14 +25,22 @@ std::string unicode_escape(char32_t code) {
 // What stands for the character inside a JSON string; empty: itself.
 std::string escape(char32_t code, bool ensure_ascii) {
   switch (code) {
-    case '"': return "\\\"";
-    case '\\': return "\\\\";
-    case '\n': return "\\n";
-    case '\r': return "\\r";
-    case '\t': return "\\t";
-    case '\f': return "\\f";
-    case '\b': return "\\b";
-    default: break;
+    case '"':
+      return "\\\"";
+    case '\\':
+      return "\\\\";
+    case '\n':
+      return "\\n";
+    case '\r':
+      return "\\r";
+    case '\t':
+      return "\\t";
+    case '\f':
+      return "\\f";
+    case '\b':
+      return "\\b";
+    default:
+      break;
   }
   return code < 0x20 || (ensure_ascii && code >= 0x80) ? unicode_escape(code) : "";
 }
@@ -67,17 +75,25 @@ class Writer {
     const Nested nested(out_.meter());
     out_.meter().step();
     switch (value.kind()) {
-      case Kind::none: return out_.append("null", false);
-      case Kind::boolean: return out_.append(value.boolean() ? "true" : "false", false);
-      case Kind::integer: return out_.append(std::to_string(value.integer()), false);
-      case Kind::real: return out_.append(json_float(value.real()), false);
-      case Kind::big_integer: return out_.append(value.text());
-      case Kind::string: return print_string(value.text(), style_.ensure_ascii, out_);
-      case Kind::dict: return dict(value.dict());
+      case Kind::none:
+        return out_.append("null", false);
+      case Kind::boolean:
+        return out_.append(value.boolean() ? "true" : "false", false);
+      case Kind::integer:
+        return out_.append(std::to_string(value.integer()), false);
+      case Kind::real:
+        return out_.append(json_float(value.real()), false);
+      case Kind::big_integer:
+        return out_.append(value.text());
+      case Kind::string:
+        return print_string(value.text(), style_.ensure_ascii, out_);
+      case Kind::dict:
+        return dict(value.dict());
       case Kind::list:
         if (value.list().flavor <= List::Flavor::tuple) return list(value.list());
         [[fallthrough]];
-      default: fail_runtime("Object of type " + std::string(type_name(value)) + " is not JSON serializable");
+      default:
+        fail_runtime("Object of type " + std::string(type_name(value)) + " is not JSON serializable");
     }
   }
 
@@ -124,9 +140,8 @@ class Writer {
     out_.meter().take(dict.size(), sizeof(Dict::Entry));
     std::vector<Dict::Entry> entries = dict.entries();
     if (style_.sort_keys) {
-      std::ranges::stable_sort(entries, [&](const Dict::Entry& a, const Dict::Entry& b) {
-        return less(a.first, b.first, out_.meter());
-      });
+      std::ranges::stable_sort(
+          entries, [&](const Dict::Entry& a, const Dict::Entry& b) { return less(a.first, b.first, out_.meter()); });
     }
     return entries;
   }
@@ -148,6 +163,8 @@ class Writer {
 
 }  // namespace
 
-void print_json(const Value& value, const JsonStyle& style, TextBuilder& out) { Writer(style, out).value(value); }
+void print_json(const Value& value, const JsonStyle& style, TextBuilder& out) {
+  Writer(style, out).value(value);
+}
 
 }  // namespace troupe::jinja

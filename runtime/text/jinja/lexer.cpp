@@ -219,17 +219,27 @@ class Lexer {
 
 std::string Token::describe() const {
   switch (kind) {
-    case Kind::data: return "text";
-    case Kind::variable_begin: return "'{{'";
-    case Kind::variable_end: return "the end of the print statement";
-    case Kind::block_begin: return "'{%'";
-    case Kind::block_end: return "the end of the statement";
-    case Kind::string: return "a string";
-    case Kind::end: return "the end of the template";
-    default: return "'" + text + "'";
+    case Kind::data:
+      return "text";
+    case Kind::variable_begin:
+      return "'{{'";
+    case Kind::variable_end:
+      return "the end of the print statement";
+    case Kind::block_begin:
+      return "'{%'";
+    case Kind::block_end:
+      return "the end of the statement";
+    case Kind::string:
+      return "a string";
+    case Kind::end:
+      return "the end of the template";
+    default:
+      return "'" + text + "'";
   }
 }
 
-std::vector<Token> tokenize(std::string_view source) { return Lexer(source).run(); }
+std::vector<Token> tokenize(std::string_view source) {
+  return Lexer(source).run();
+}
 
 }  // namespace troupe::jinja

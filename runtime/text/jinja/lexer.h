@@ -1,8 +1,8 @@
 // Lexer: template source to tokens, with the whitespace rules of trim_blocks and lstrip_blocks.
 //
 // Source: Jinja's template designer documentation, "Whitespace Control". A tag takes the newline behind it and, if it
-// stands alone on its line, the blanks before it; "-" takes all whitespace on its side, "+" none. One newline at the end
-// of the source goes. "\r\n" and "\r" become "\n".
+// stands alone on its line, the blanks before it; "-" takes all whitespace on its side, "+" none. One newline at the
+// end of the source goes. "\r\n" and "\r" become "\n".
 #pragma once
 
 #include <string>
@@ -13,7 +13,17 @@ namespace troupe::jinja {
 
 struct Token {
   enum class Kind {
-    data, variable_begin, variable_end, block_begin, block_end, name, string, integer, real, symbol, end,
+    data,
+    variable_begin,
+    variable_end,
+    block_begin,
+    block_end,
+    name,
+    string,
+    integer,
+    real,
+    symbol,
+    end,
   };
   Kind kind = Kind::end;
   std::string text;  // data and strings: their value; numbers: their digits without "_"; the others: as written

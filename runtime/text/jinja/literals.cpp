@@ -8,7 +8,9 @@
 namespace troupe::jinja {
 namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
 
 int digit_value(char c) {
   if (is_digit(c)) return c - '0';
@@ -135,6 +137,8 @@ class Unescape {
 
 }  // namespace
 
-std::string unescaped(std::string_view body, int line) { return Unescape(body, line).run(); }
+std::string unescaped(std::string_view body, int line) {
+  return Unescape(body, line).run();
+}
 
 }  // namespace troupe::jinja

@@ -17,9 +17,9 @@ struct Named {
 };
 
 Value unsafe(const Value& object, std::string_view name, Heap& heap) {
-  return heap.undefined("access to attribute '" + std::string(name) + "' of '" + std::string(type_name(object)) +
-                            "' object is unsafe.",
-                        true);
+  return heap.undefined(
+      "access to attribute '" + std::string(name) + "' of '" + std::string(type_name(object)) + "' object is unsafe.",
+      true);
 }
 
 template <std::size_t n>
@@ -113,10 +113,9 @@ Value loop_cycle(Interpreter&, const Value& self, const Arguments& arguments) {
 
 Value loop_changed(Interpreter& in, const Value& self, const Arguments& arguments) {
   Loop& loop = self.loop();
-  const bool same = loop.has_changed && std::ranges::equal(loop.last_changed, arguments.positional,
-                                                           [&](const Value& a, const Value& b) {
-                                                             return equals(a, b, in.meter());
-                                                           });
+  const bool same =
+      loop.has_changed && std::ranges::equal(loop.last_changed, arguments.positional,
+                                             [&](const Value& a, const Value& b) { return equals(a, b, in.meter()); });
   loop.has_changed = true;
   loop.last_changed = arguments.positional;
   return Value(!same);
@@ -163,16 +162,17 @@ Method::Call find_method(const Value& object, std::string_view name) {
 }
 
 bool would_change(const Value& object, std::string_view name) {
-  static constexpr std::string_view kList[] = {"append", "clear", "pop", "reverse", "insert", "sort", "extend", "remove"};
+  static constexpr std::string_view kList[] = {"append", "clear", "pop",    "reverse",
+                                               "insert", "sort",  "extend", "remove"};
   static constexpr std::string_view kDict[] = {"clear", "pop", "popitem", "setdefault", "update"};
   if (object.is(Kind::list)) return object.list().flavor == List::Flavor::list && is_one_of(kList, name);
   return object.is(Kind::dict) && is_one_of(kDict, name);
 }
 
 void refuse_number_attribute(std::string_view name) {
-  static constexpr std::string_view kNames[] = {"real",      "imag",     "numerator",  "denominator",
-                                                "conjugate", "bit_length", "bit_count", "to_bytes",
-                                                "as_integer_ratio", "is_integer", "hex"};
+  static constexpr std::string_view kNames[] = {
+      "real",      "imag",     "numerator",        "denominator", "conjugate", "bit_length",
+      "bit_count", "to_bytes", "as_integer_ratio", "is_integer",  "hex"};
   if (is_one_of(kNames, name)) fail_unsupported("the attribute '" + std::string(name) + "' of a number");
 }
 

@@ -14,29 +14,49 @@ void require_defined(const Value& value) {
 
 std::string_view type_name(const Value& value) {
   switch (value.kind()) {
-    case Value::Kind::undefined: return "Undefined";
-    case Value::Kind::none: return "NoneType";
-    case Value::Kind::boolean: return "bool";
+    case Value::Kind::undefined:
+      return "Undefined";
+    case Value::Kind::none:
+      return "NoneType";
+    case Value::Kind::boolean:
+      return "bool";
     case Value::Kind::integer:
-    case Value::Kind::big_integer: return "int";
-    case Value::Kind::real: return "float";
-    case Value::Kind::string: return "str";
-    case Value::Kind::dict: return "dict";
-    case Value::Kind::name_space: return "Namespace";
-    case Value::Kind::macro: return "Macro";
-    case Value::Kind::loop: return "LoopContext";
-    case Value::Kind::method: return "method";
-    case Value::Kind::function: return "function";
-    case Value::Kind::list: break;
+    case Value::Kind::big_integer:
+      return "int";
+    case Value::Kind::real:
+      return "float";
+    case Value::Kind::string:
+      return "str";
+    case Value::Kind::dict:
+      return "dict";
+    case Value::Kind::name_space:
+      return "Namespace";
+    case Value::Kind::macro:
+      return "Macro";
+    case Value::Kind::loop:
+      return "LoopContext";
+    case Value::Kind::method:
+      return "method";
+    case Value::Kind::function:
+      return "function";
+    case Value::Kind::list:
+      break;
   }
   switch (value.list().flavor) {
-    case List::Flavor::list: return "list";
-    case List::Flavor::tuple: return "tuple";
-    case List::Flavor::range: return "range";
-    case List::Flavor::keys: return "dict_keys";
-    case List::Flavor::values: return "dict_values";
-    case List::Flavor::items: return "dict_items";
-    case List::Flavor::iterator: break;
+    case List::Flavor::list:
+      return "list";
+    case List::Flavor::tuple:
+      return "tuple";
+    case List::Flavor::range:
+      return "range";
+    case List::Flavor::keys:
+      return "dict_keys";
+    case List::Flavor::values:
+      return "dict_values";
+    case List::Flavor::items:
+      return "dict_items";
+    case List::Flavor::iterator:
+      break;
   }
   return "generator";
 }
@@ -44,14 +64,22 @@ std::string_view type_name(const Value& value) {
 bool truth(const Value& value) {
   switch (value.kind()) {
     case Value::Kind::undefined:
-    case Value::Kind::none: return false;
-    case Value::Kind::boolean: return value.boolean();
-    case Value::Kind::integer: return value.integer() != 0;
-    case Value::Kind::real: return value.real() != 0.0;
-    case Value::Kind::string: return value.text().size() != 0;
-    case Value::Kind::list: return !value.list().has_length() || !value.list().items.empty();
-    case Value::Kind::dict: return value.dict().size() != 0;
-    default: return true;
+    case Value::Kind::none:
+      return false;
+    case Value::Kind::boolean:
+      return value.boolean();
+    case Value::Kind::integer:
+      return value.integer() != 0;
+    case Value::Kind::real:
+      return value.real() != 0.0;
+    case Value::Kind::string:
+      return value.text().size() != 0;
+    case Value::Kind::list:
+      return !value.list().has_length() || !value.list().items.empty();
+    case Value::Kind::dict:
+      return value.dict().size() != 0;
+    default:
+      return true;
   }
 }
 
@@ -111,9 +139,12 @@ bool equals(const Value& a, const Value& b, Meter& meter) {
   if (a.kind() != b.kind()) return false;
   switch (a.kind()) {
     case Kind::undefined:
-    case Kind::none: return true;
+    case Kind::none:
+      return true;
     case Kind::big_integer:
-    case Kind::string: meter.step(a.bytes().size() / 64); return a.bytes() == b.bytes();
+    case Kind::string:
+      meter.step(a.bytes().size() / 64);
+      return a.bytes() == b.bytes();
     case Kind::list: {
       const Nested nested(meter);
       return lists_equal(a.list(), b.list(), meter);
@@ -122,7 +153,8 @@ bool equals(const Value& a, const Value& b, Meter& meter) {
       const Nested nested(meter);
       return dicts_equal(a.dict(), b.dict(), meter);
     }
-    default: return a.object() == b.object();
+    default:
+      return a.object() == b.object();
   }
 }
 
@@ -161,7 +193,9 @@ bool contains(const Value& haystack, const Value& needle, Heap& heap) {
       }
       meter.step(haystack.bytes().size() / 16);
       return haystack.bytes().find(needle.bytes()) != std::string::npos;
-    case Kind::dict: require_hashable(needle); return haystack.dict().find(needle, meter) != nullptr;
+    case Kind::dict:
+      require_hashable(needle);
+      return haystack.dict().find(needle, meter) != nullptr;
     case Kind::list:
     case Kind::undefined: {
       if (haystack.is_undefined() && haystack.undefined().is_security) require_defined(haystack);
@@ -170,7 +204,8 @@ bool contains(const Value& haystack, const Value& needle, Heap& heap) {
       }
       return false;
     }
-    default: fail_runtime("argument of type '" + std::string(type_name(haystack)) + "' is not iterable");
+    default:
+      fail_runtime("argument of type '" + std::string(type_name(haystack)) + "' is not iterable");
   }
 }
 

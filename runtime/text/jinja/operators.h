@@ -1,4 +1,5 @@
-// Python's operators on values. Each raises what Python would raise (as a Failure), and refuses what would leave 64 bits.
+// Python's operators on values. Each raises what Python would raise (as a Failure), and refuses what would leave 64
+// bits.
 #pragma once
 
 #include "runtime/text/jinja/heap.h"

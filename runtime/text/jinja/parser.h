@@ -1,4 +1,5 @@
-// Parser: tokens to a Template. One class in two files: parser_statements.cpp and parser_expressions.cpp.
+// Parser: tokens to a Template. One class in three files: parser_statements.cpp, parser_expressions.cpp and
+// parser_postfix.cpp.
 //
 // Precedence, loosest first, as Jinja's own grammar has it: conditional, or, and, not, comparisons (chained), + -, ~,
 // * / // %, **, unary, postfix, filters and tests. Unknown tags, filters and tests are refused here, with their line.
@@ -47,7 +48,7 @@ class Parser {
 
   // Statements.
   using EndTags = std::initializer_list<std::string_view>;
-  Body body_until(EndTags ends);     // stops at the name of the end tag
+  Body body_until(EndTags ends);            // stops at the name of the end tag
   Body body_through(std::string_view end);  // takes the end tag too
   bool at_any(EndTags names) const;
   const Stmt* statement();

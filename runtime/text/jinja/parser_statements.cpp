@@ -7,9 +7,10 @@ namespace troupe::jinja {
 
 void Parser::parse(std::string_view source, Template& result) {
   if (source.size() > kMaxSourceBytes) {
-    throw Failure(Failure::Kind::unsupported, "a template of " + std::to_string(source.size()) +
-                                                  " bytes; the longest that is read has " +
-                                                  std::to_string(kMaxSourceBytes), 1);
+    throw Failure(Failure::Kind::unsupported,
+                  "a template of " + std::to_string(source.size()) + " bytes; the longest that is read has " +
+                      std::to_string(kMaxSourceBytes),
+                  1);
   }
   Parser parser(tokenize(source), result);
   for (std::string_view name : kKnownNames) parser.intern(std::string(name));

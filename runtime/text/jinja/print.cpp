@@ -107,23 +107,38 @@ void print_dict(const Dict& dict, TextBuilder& out) {
   out.append("}", false);
 }
 
-
-
 void print_list(const List& list, TextBuilder& out) {
   switch (list.flavor) {
-    case List::Flavor::list: out.append("[", false); break;
-    case List::Flavor::tuple: out.append("(", false); break;
-    case List::Flavor::keys: out.append("dict_keys([", false); break;
-    case List::Flavor::values: out.append("dict_values([", false); break;
-    case List::Flavor::items: out.append("dict_items([", false); break;
-    case List::Flavor::range: fail_unsupported("printing a range (use the filter 'list')");
-    case List::Flavor::iterator: fail_unsupported("printing an iterator (use the filter 'list')");
+    case List::Flavor::list:
+      out.append("[", false);
+      break;
+    case List::Flavor::tuple:
+      out.append("(", false);
+      break;
+    case List::Flavor::keys:
+      out.append("dict_keys([", false);
+      break;
+    case List::Flavor::values:
+      out.append("dict_values([", false);
+      break;
+    case List::Flavor::items:
+      out.append("dict_items([", false);
+      break;
+    case List::Flavor::range:
+      fail_unsupported("printing a range (use the filter 'list')");
+    case List::Flavor::iterator:
+      fail_unsupported("printing an iterator (use the filter 'list')");
   }
   print_items(list.items, out);
   switch (list.flavor) {
-    case List::Flavor::list: out.append("]", false); break;
-    case List::Flavor::tuple: out.append(list.items.size() == 1 ? ",)" : ")", false); break;
-    default: out.append("])", false);
+    case List::Flavor::list:
+      out.append("]", false);
+      break;
+    case List::Flavor::tuple:
+      out.append(list.items.size() == 1 ? ",)" : ")", false);
+      break;
+    default:
+      out.append("])", false);
   }
 }
 
@@ -139,16 +154,25 @@ void print_repr(const Value& value, TextBuilder& out) {
 
 void print(const Value& value, TextBuilder& out) {
   switch (value.kind()) {
-    case Kind::undefined: return;
-    case Kind::none: return out.append("None", false);
-    case Kind::boolean: return out.append(value.boolean() ? "True" : "False", false);
-    case Kind::integer: return out.append(std::to_string(value.integer()), false);
-    case Kind::real: return out.append(python_float(value.real()), false);
+    case Kind::undefined:
+      return;
+    case Kind::none:
+      return out.append("None", false);
+    case Kind::boolean:
+      return out.append(value.boolean() ? "True" : "False", false);
+    case Kind::integer:
+      return out.append(std::to_string(value.integer()), false);
+    case Kind::real:
+      return out.append(python_float(value.real()), false);
     case Kind::big_integer:
-    case Kind::string: return out.append(value.text());
-    case Kind::list: return print_list(value.list(), out);
-    case Kind::dict: return print_dict(value.dict(), out);
-    default: fail_unsupported("printing an object of type '" + std::string(type_name(value)) + "'");
+    case Kind::string:
+      return out.append(value.text());
+    case Kind::list:
+      return print_list(value.list(), out);
+    case Kind::dict:
+      return print_dict(value.dict(), out);
+    default:
+      fail_unsupported("printing an object of type '" + std::string(type_name(value)) + "'");
   }
 }
 

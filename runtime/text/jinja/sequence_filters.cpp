@@ -139,7 +139,8 @@ Value extreme(Interpreter& in, const Value& subject, const Arguments& arguments)
   if (pairs.empty()) return in.heap().undefined("No aggregated item, sequence was empty.");
   const Keyed* best = &pairs[0];
   for (const Keyed& pair : pairs) {
-    const bool better = wants_largest ? less(best->key, pair.key, in.meter(), ">") : less(pair.key, best->key, in.meter());
+    const bool better =
+        wants_largest ? less(best->key, pair.key, in.meter(), ">") : less(pair.key, best->key, in.meter());
     if (better) best = &pair;
   }
   return best->item;
@@ -176,14 +177,10 @@ Value from_json(Interpreter& in, const Value& subject, const Arguments& argument
 }
 
 constexpr Filter kFilters[] = {
-    {"length", length_of, 1}, {"count", length_of, 1},
-    {"list", list, 1},        {"first", first, 1},
-    {"last", last, 1},        {"items", items, 1},
-    {"dictsort", dict_sort, 2},
-    {"reverse", reverse, 3},  {"sort", sort, 3},
-    {"max", extreme<true>, 3}, {"min", extreme<false>, 3},
-    {"unique", unique, 3},    {"sum", sum, 3},
-    {"from_json", from_json, 3},
+    {"length", length_of, 1}, {"count", length_of, 1},     {"list", list, 1},          {"first", first, 1},
+    {"last", last, 1},        {"items", items, 1},         {"dictsort", dict_sort, 2}, {"reverse", reverse, 3},
+    {"sort", sort, 3},        {"max", extreme<true>, 3},   {"min", extreme<false>, 3}, {"unique", unique, 3},
+    {"sum", sum, 3},          {"from_json", from_json, 3},
 };
 
 }  // namespace

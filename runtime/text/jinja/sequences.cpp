@@ -40,12 +40,18 @@ bool is_iterable(const Value& value) {
 
 std::span<const Value> iterate(const Value& value, Heap& heap) {
   switch (value.kind()) {
-    case Kind::undefined: return {};
-    case Kind::string: return each_character(value.text(), heap).list().items;
-    case Kind::dict: return keys_of(value.dict(), heap).list().items;
-    case Kind::list: break;
-    case Kind::loop: fail_unsupported("a loop cannot be read inside itself");
-    default: fail_runtime("'" + std::string(type_name(value)) + "' object is not iterable");
+    case Kind::undefined:
+      return {};
+    case Kind::string:
+      return each_character(value.text(), heap).list().items;
+    case Kind::dict:
+      return keys_of(value.dict(), heap).list().items;
+    case Kind::list:
+      break;
+    case Kind::loop:
+      fail_unsupported("a loop cannot be read inside itself");
+    default:
+      fail_runtime("'" + std::string(type_name(value)) + "' object is not iterable");
   }
   List& list = value.list();
   const std::span<const Value> rest = std::span(list.items).subspan(list.next);
@@ -55,14 +61,19 @@ std::span<const Value> iterate(const Value& value, Heap& heap) {
 
 std::int64_t length(const Value& value) {
   switch (value.kind()) {
-    case Kind::undefined: return 0;
-    case Kind::string: return static_cast<std::int64_t>(count_characters(value.bytes()));
-    case Kind::dict: return static_cast<std::int64_t>(value.dict().size());
-    case Kind::loop: return static_cast<std::int64_t>(value.loop().items.size());
+    case Kind::undefined:
+      return 0;
+    case Kind::string:
+      return static_cast<std::int64_t>(count_characters(value.bytes()));
+    case Kind::dict:
+      return static_cast<std::int64_t>(value.dict().size());
+    case Kind::loop:
+      return static_cast<std::int64_t>(value.loop().items.size());
     case Kind::list:
       if (value.list().has_length()) return static_cast<std::int64_t>(value.list().items.size());
       [[fallthrough]];
-    default: fail_runtime("object of type '" + std::string(type_name(value)) + "' has no len()");
+    default:
+      fail_runtime("object of type '" + std::string(type_name(value)) + "' has no len()");
   }
 }
 
@@ -187,7 +198,8 @@ Range slice_range(std::int64_t size, const Value& from, const Value& to, const V
   const std::int64_t start = bound(from, step > 0 ? low : high);
   const std::int64_t stop = bound(to, step > 0 ? high : low);
   const std::int64_t distance = step > 0 ? stop - start : start - stop;
-  const std::uint64_t stride = step > 0 ? static_cast<std::uint64_t>(step) : std::uint64_t{0} - static_cast<std::uint64_t>(step);
+  const std::uint64_t stride =
+      step > 0 ? static_cast<std::uint64_t>(step) : std::uint64_t{0} - static_cast<std::uint64_t>(step);
   const std::int64_t count =
       distance <= 0 ? 0 : static_cast<std::int64_t>((static_cast<std::uint64_t>(distance) - 1) / stride) + 1;
   return {start, count, step};

@@ -25,20 +25,42 @@ bool kind_test(Interpreter&, const Value& subject, const Arguments& arguments) {
   return holds(no_arguments("test", subject, arguments));
 }
 
-bool is_defined(const Value& v) { return !v.is_undefined(); }
-bool is_undefined(const Value& v) { return v.is_undefined(); }
-bool is_none(const Value& v) { return v.is(Kind::none); }
-bool is_string(const Value& v) { return v.is_string(); }
-bool is_mapping(const Value& v) { return v.is(Kind::dict); }
+bool is_defined(const Value& v) {
+  return !v.is_undefined();
+}
+bool is_undefined(const Value& v) {
+  return v.is_undefined();
+}
+bool is_none(const Value& v) {
+  return v.is(Kind::none);
+}
+bool is_string(const Value& v) {
+  return v.is_string();
+}
+bool is_mapping(const Value& v) {
+  return v.is(Kind::dict);
+}
 bool is_sequence(const Value& v) {
   return v.is_string() || v.is(Kind::dict) || v.is_undefined() || (v.is(Kind::list) && v.list().is_indexable());
 }
-bool is_boolean(const Value& v) { return v.is(Kind::boolean); }
-bool is_true(const Value& v) { return v.is(Kind::boolean) && v.boolean(); }
-bool is_false(const Value& v) { return v.is(Kind::boolean) && !v.boolean(); }
-bool is_number(const Value& v) { return v.is_number() || v.is(Kind::big_integer); }
-bool is_integer(const Value& v) { return v.is(Kind::integer) || v.is(Kind::big_integer); }
-bool is_float(const Value& v) { return v.is(Kind::real); }
+bool is_boolean(const Value& v) {
+  return v.is(Kind::boolean);
+}
+bool is_true(const Value& v) {
+  return v.is(Kind::boolean) && v.boolean();
+}
+bool is_false(const Value& v) {
+  return v.is(Kind::boolean) && !v.boolean();
+}
+bool is_number(const Value& v) {
+  return v.is_number() || v.is(Kind::big_integer);
+}
+bool is_integer(const Value& v) {
+  return v.is(Kind::integer) || v.is(Kind::big_integer);
+}
+bool is_float(const Value& v) {
+  return v.is(Kind::real);
+}
 bool is_callable(const Value& v) {
   return v.is(Kind::function) || v.is(Kind::method) || v.is(Kind::macro) || v.is(Kind::loop) || v.is_undefined();
 }
@@ -87,14 +109,22 @@ bool comparison_test(Interpreter& in, const Value& a, const Arguments& arguments
   const Bound bound("comparison", arguments, {"other"}, 1);
   const Value& b = bound[0];
   switch (op) {
-    case Comparison::equal: return equals(a, b, in.meter());
-    case Comparison::not_equal: return !equals(a, b, in.meter());
-    case Comparison::less: return less(a, b, in.meter());
-    case Comparison::less_equal: return less_or_equal(a, b, in.meter());
-    case Comparison::greater: return less(b, a, in.meter(), ">");
-    case Comparison::greater_equal: return less_or_equal(b, a, in.meter());
-    case Comparison::in: return contains(b, a, in.heap());
-    case Comparison::not_in: return !contains(b, a, in.heap());
+    case Comparison::equal:
+      return equals(a, b, in.meter());
+    case Comparison::not_equal:
+      return !equals(a, b, in.meter());
+    case Comparison::less:
+      return less(a, b, in.meter());
+    case Comparison::less_equal:
+      return less_or_equal(a, b, in.meter());
+    case Comparison::greater:
+      return less(b, a, in.meter(), ">");
+    case Comparison::greater_equal:
+      return less_or_equal(b, a, in.meter());
+    case Comparison::in:
+      return contains(b, a, in.heap());
+    case Comparison::not_in:
+      return !contains(b, a, in.heap());
   }
   return false;
 }

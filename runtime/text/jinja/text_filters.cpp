@@ -21,8 +21,8 @@ Value trim(Interpreter& in, const Value& subject, const Arguments& arguments) {
   const Value text = to_string(subject, in.heap());
   in.meter().step(text.bytes().size() / 64);
   const bool space = !bound.has(0) || bound[0].is(Kind::none);
-  const ByteRange kept = space ? stripped_of_space(text.bytes(), true, true)
-                               : stripped(text.bytes(), bound.text(0).bytes(), true, true);
+  const ByteRange kept =
+      space ? stripped_of_space(text.bytes(), true, true) : stripped(text.bytes(), bound.text(0).bytes(), true, true);
   TextBuilder out(in.meter());
   out.append(text.text(), kept.begin, kept.end);
   return in.heap().text(out);
@@ -55,7 +55,8 @@ Text titled(const Text& text, Meter& meter) {
   };
   for (std::size_t at = 0; at < text.size(); at += length) {
     const char32_t code = decode_character(std::string_view(text.bytes()).substr(at), length);
-    if (!is_space(code) && (code > 0x7F || std::string_view("-({[<").find(static_cast<char>(code)) == std::string_view::npos)) {
+    if (!is_space(code) &&
+        (code > 0x7F || std::string_view("-({[<").find(static_cast<char>(code)) == std::string_view::npos)) {
       continue;
     }
     word(at);

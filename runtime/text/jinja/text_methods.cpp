@@ -22,19 +22,26 @@ Value strip(Interpreter& in, const Value& self, const Arguments& arguments, bool
   const std::string& bytes = self.bytes();
   in.meter().step(bytes.size() / 64);
   const bool space = !bound.has(0) || bound[0].is(Value::Kind::none);
-  const ByteRange kept = space ? stripped_of_space(bytes, left, right)
-                               : stripped(bytes, bound.text(0).bytes(), left, right);
+  const ByteRange kept =
+      space ? stripped_of_space(bytes, left, right) : stripped(bytes, bound.text(0).bytes(), left, right);
   return part(self.text(), kept.begin, kept.end, in.heap());
 }
 
-Value strip_both(Interpreter& in, const Value& self, const Arguments& a) { return strip(in, self, a, true, true); }
-Value strip_left(Interpreter& in, const Value& self, const Arguments& a) { return strip(in, self, a, true, false); }
-Value strip_right(Interpreter& in, const Value& self, const Arguments& a) { return strip(in, self, a, false, true); }
+Value strip_both(Interpreter& in, const Value& self, const Arguments& a) {
+  return strip(in, self, a, true, true);
+}
+Value strip_left(Interpreter& in, const Value& self, const Arguments& a) {
+  return strip(in, self, a, true, false);
+}
+Value strip_right(Interpreter& in, const Value& self, const Arguments& a) {
+  return strip(in, self, a, false, true);
+}
 
 Value split(Interpreter& in, const Value& self, const Arguments& arguments) {
   const Bound bound("split", arguments, {"sep", "maxsplit"});
   const std::int64_t most = bound.whole(1, -1);
-  if (!bound.has(0) || bound[0].is(Value::Kind::none)) return in.heap().list(split_at_space(self.text(), most, in.heap()));
+  if (!bound.has(0) || bound[0].is(Value::Kind::none))
+    return in.heap().list(split_at_space(self.text(), most, in.heap()));
   return in.heap().list(split_at(self.text(), bound.text(0).bytes(), most, in.heap()));
 }
 
@@ -142,9 +149,15 @@ bool only_ascii(char32_t c) {
   if (c >= 0x80) fail_unsupported("the classes of letters outside ASCII");
   return true;
 }
-bool is_digit(char32_t c) { return only_ascii(c) && c >= '0' && c <= '9'; }
-bool is_alpha(char32_t c) { return only_ascii(c) && is_cased(c); }
-bool is_alnum(char32_t c) { return is_digit(c) || is_alpha(c); }
+bool is_digit(char32_t c) {
+  return only_ascii(c) && c >= '0' && c <= '9';
+}
+bool is_alpha(char32_t c) {
+  return only_ascii(c) && is_cased(c);
+}
+bool is_alnum(char32_t c) {
+  return is_digit(c) || is_alpha(c);
+}
 
 template <bool (*is_wanted)(char32_t)>
 Value all_cased(Interpreter& in, const Value& self, const Arguments& arguments) {
@@ -266,8 +279,9 @@ constexpr Named kMethods[] = {
     {"format", format},
 };
 
-constexpr std::string_view kRefused[] = {"encode",    "casefold",     "expandtabs", "format_map", "isascii",   "isdecimal",
-                                         "isnumeric", "isidentifier", "isprintable", "istitle",   "maketrans", "translate"};
+constexpr std::string_view kRefused[] = {"encode",      "casefold",  "expandtabs", "format_map",
+                                         "isascii",     "isdecimal", "isnumeric",  "isidentifier",
+                                         "isprintable", "istitle",   "maketrans",  "translate"};
 
 }  // namespace
 

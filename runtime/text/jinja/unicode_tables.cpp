@@ -265,9 +265,17 @@ constexpr CodeRange kUnprintable[] = {
 
 }  // namespace
 
-std::span<const CaseRange> upper_ranges() { return kUpper; }
-std::span<const CaseRange> lower_ranges() { return kLower; }
-std::span<const CaseExpansion> upper_expansions() { return kExpansions; }
-std::span<const CodeRange> unprintable_ranges() { return kUnprintable; }
+std::span<const CaseRange> upper_ranges() {
+  return kUpper;
+}
+std::span<const CaseRange> lower_ranges() {
+  return kLower;
+}
+std::span<const CaseExpansion> upper_expansions() {
+  return kExpansions;
+}
+std::span<const CodeRange> unprintable_ranges() {
+  return kUnprintable;
+}
 
 }  // namespace troupe::jinja

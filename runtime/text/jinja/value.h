@@ -30,7 +30,20 @@ struct Function;
 class Value {
  public:
   enum class Kind : std::uint8_t {
-    undefined, none, boolean, integer, real, big_integer, string, list, dict, name_space, macro, loop, method, function,
+    undefined,
+    none,
+    boolean,
+    integer,
+    real,
+    big_integer,
+    string,
+    list,
+    dict,
+    name_space,
+    macro,
+    loop,
+    method,
+    function,
   };
 
   Value() : Value(Kind::none) {}
