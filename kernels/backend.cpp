@@ -1,5 +1,6 @@
 #include "kernels/backend.h"
 
+#include <cpuid.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -46,9 +47,15 @@ const char* name(Isa isa) {
   return "";
 }
 
+// Asked of the CPU itself: clang 14's __builtin_cpu_supports does not know the name.
+bool has_f16c() {
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  return __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;
+}
+
 // __builtin_cpu_supports looks at XCR0 too: a set is there only if the operating system saves its registers.
 bool supported(Isa isa) {
-  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
   if (isa == Isa::avx2) return avx2;
   const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");

@@ -20,6 +20,7 @@ struct Flags {
   std::int32_t generate = 64;
   bool json = false;
   bool no_table = false;
+  bool no_bandwidth = false;
 };
 
 double quantile(std::vector<double> values, double q) {
@@ -55,7 +56,7 @@ class Bench {
     const double peak = peak_megabytes();  // before the bandwidth's own gigabyte
     report_["peak_megabytes"] = peak;
     say("\npeak memory %.0f MB\n", peak);
-    bandwidth();
+    if (!flags_.no_bandwidth) bandwidth();
     if (flags_.json) std::printf("%s\n", report_.dump(1).c_str());
     return kDone;
   }
@@ -161,6 +162,7 @@ void add_bench(CLI::App& program, Action& action) {
   command->add_option("--generate", flags->generate, "Tokens each session generates")->check(CLI::Range(2, 1 << 20))->capture_default_str();
   command->add_flag("--json", flags->json, "A JSON report on stdout (the table then goes to stderr)");
   command->add_flag("--no-table", flags->no_table, "Leave the fused/unfused comparison out");
+  command->add_flag("--no-bandwidth", flags->no_bandwidth, "Leave the measurement of the memory's read bandwidth out");
   command->callback([flags, &action] { action = [flags] { return bench(*flags); }; });
 }
 

@@ -46,7 +46,7 @@ void CpuBackend::reserve(const Limits& limits) {
   place_of_.reserve(rows);
   // Strips: the widest phase has three weights, or a head of the whole vocabulary.
   strips_.reserve(static_cast<std::size_t>(std::max(limits.vocabulary, 8 * limits.widest)) / kTileRows + 8);
-  items_.reserve(rows * static_cast<std::size_t>(std::max<std::int64_t>(limits.heads, 1)));
+  slices_.reserve(rows);
 }
 
 // -- rows into register tiles -------------------------------------------------------------------------------------------
@@ -252,53 +252,62 @@ void CpuBackend::store_rows(const AttendArgs& args, const SequenceView& sequence
   }
 }
 
-void CpuBackend::attend_item(const AttendArgs& args, const AttendItem& item) {
+void CpuBackend::attend_slice(const AttendArgs& args, const AttendSlice& slice, int kv_head) {
   const KvLayout& layout = args.layout;
   const int group = args.heads / layout.kv_heads;
   const std::int64_t stride = std::int64_t{args.heads} * layout.head_dim;
-  const std::int64_t at = (item.sequence->first_row + item.first_row) * stride + std::int64_t{item.kv_head} * group * layout.head_dim;
+  const std::int64_t at = (slice.sequence->first_row + slice.first_row) * stride + std::int64_t{kv_head} * group * layout.head_dim;
   AttendWork work;
   work.q = args.q + at;
   work.out = args.out + at;
   work.row_stride = stride;
   work.group = group;
-  work.pages = item.sequence->pages;
-  work.k_offset = layout.k_offset(args.layer, item.kv_head);
-  work.v_offset = layout.v_offset(args.layer, item.kv_head);
+  work.pages = slice.sequence->pages;
+  work.k_offset = layout.k_offset(args.layer, kv_head);
+  work.v_offset = layout.v_offset(args.layer, kv_head);
   work.type = layout.type;
   work.head_dim = layout.head_dim;
   work.scale = args.scale;
-  work.position = item.sequence->position + item.first_row;
-  work.rows = item.rows;
+  work.position = slice.sequence->position + slice.first_row;
+  work.rows = slice.rows;
   path_.attend(work);
 }
 
-// Items of at most 16 rows, so that one long prompt keeps every thread busy; longest first, so that the last claim is
-// short. Made anew for each layer (a microsecond or two): nothing of a batch is kept beyond its call.
-void CpuBackend::plan_attention(const AttendArgs& args, const BatchView& batch) {
-  constexpr std::int64_t kItemRows = 16;
-  items_.clear();
+// Slices of at most 16 rows, so that one long prompt keeps every thread busy; longest first, so that the last claim is
+// short. Equal costs stay in memory order.
+void CpuBackend::plan_attention(const BatchView& batch) {
+  constexpr std::int64_t kSliceRows = 16;
+  slices_.clear();
   for (const SequenceView& sequence : batch.sequences) {
-    for (std::int64_t first = 0; first < sequence.rows; first += kItemRows) {
-      const std::int64_t rows = std::min<std::int64_t>(kItemRows, sequence.rows - first);
-      for (int g = 0; g < args.layout.kv_heads; ++g) items_.push_back({&sequence, g, first, rows});
+    for (std::int64_t first = 0; first < sequence.rows; first += kSliceRows) {
+      slices_.push_back({&sequence, first, std::min<std::int64_t>(kSliceRows, sequence.rows - first)});
     }
   }
-  const auto cost = [](const AttendItem& item) { return item.rows * (item.sequence->position + item.first_row + item.rows); };
-  std::sort(items_.begin(), items_.end(), [&](const AttendItem& a, const AttendItem& b) { return cost(a) > cost(b); });
+  std::sort(slices_.begin(), slices_.end(), [](const AttendSlice& a, const AttendSlice& b) {
+    return a.cost() != b.cost() ? a.cost() > b.cost() : a.sequence < b.sequence;
+  });
 }
 
 void CpuBackend::attend(const AttendArgs& args, const BatchView& batch) {
   const std::int64_t heads = args.layout.kv_heads;
-  plan_attention(args, batch);
-  // All keys and values stand before the first query row looks: rows of one prompt see each other.
-  pool_.run(static_cast<std::int64_t>(batch.sequences.size()) * heads, 1, [&](std::int64_t begin, std::int64_t end) {
+  plan_attention(batch);
+  // All keys and values of a prompt stand before its first query row looks, as its rows see each other. Where every
+  // sequence has one row, that row's own thread stores them, and one region is enough.
+  const bool single_rows = static_cast<std::int64_t>(batch.sequences.size()) == batch.rows();
+  if (!single_rows) {
+    pool_.run(static_cast<std::int64_t>(batch.sequences.size()) * heads, 1, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) {
+        store_rows(args, batch.sequences[static_cast<std::size_t>(i / heads)], static_cast<int>(i % heads));
+      }
+    });
+  }
+  pool_.run(static_cast<std::int64_t>(slices_.size()) * heads, 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
-      store_rows(args, batch.sequences[static_cast<std::size_t>(i / heads)], static_cast<int>(i % heads));
+      const AttendSlice& slice = slices_[static_cast<std::size_t>(i / heads)];
+      const int kv_head = static_cast<int>(i % heads);
+      if (single_rows) store_rows(args, *slice.sequence, kv_head);
+      attend_slice(args, slice, kv_head);
     }
-  });
-  pool_.run(static_cast<std::int64_t>(items_.size()), 1, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) attend_item(args, items_[static_cast<std::size_t>(i)]);
   });
 }
 

@@ -55,10 +55,11 @@ class CpuBackend final : public Backend {
     int tiles;
     float* out;
   };
-  struct AttendItem {
+  // Rows of one sequence whose attention is one unit for each kv head.
+  struct AttendSlice {
     const SequenceView* sequence;
-    int kv_head;
     std::int64_t first_row, rows;  // within the sequence
+    std::int64_t cost() const { return rows * (sequence->position + first_row + rows); }
   };
 
   void plan_tiles(std::int64_t rows);
@@ -76,8 +77,8 @@ class CpuBackend final : public Backend {
   void matmul_add(float* h, const float* x, const PreparedWeight& w, const BatchView& batch);
 
   void store_rows(const AttendArgs& args, const SequenceView& sequence, int kv_head);
-  void attend_item(const AttendArgs& args, const AttendItem& item);
-  void plan_attention(const AttendArgs& args, const BatchView& batch);
+  void attend_slice(const AttendArgs& args, const AttendSlice& slice, int kv_head);
+  void plan_attention(const BatchView& batch);
 
   const Path& path_;
   ThreadPool pool_;
@@ -85,7 +86,7 @@ class CpuBackend final : public Backend {
   std::vector<TilePlace> places_;
   std::vector<std::int32_t> place_of_;  // row -> index in places_
   std::vector<Strip> strips_;
-  std::vector<AttendItem> items_;
+  std::vector<AttendSlice> slices_;
   Buffer normed_, quantized_;
 };
 

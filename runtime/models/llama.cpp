@@ -51,6 +51,7 @@ class Llama final : public Model {
   Result<void> load_norms(const Gguf& file);
   Result<void> load_rope(const Gguf& file, std::int64_t positions);
   std::vector<WeightRequest> requests(const Gguf& file) const;
+  std::vector<std::string> tensor_names(const Gguf& file) const;
 
   LlamaParams params_;
   Buffer memory_;  // of all matrices
@@ -79,6 +80,15 @@ std::vector<WeightRequest> Llama::requests(const Gguf& file) const {
   }
   if (file.find_tensor("output.weight") != nullptr) all.push_back({"output.weight", s.vocabulary, s.width});
   return all;
+}
+
+std::vector<std::string> Llama::tensor_names(const Gguf& file) const {
+  std::vector<std::string> names{"output_norm.weight", "rope_freqs.weight"};
+  for (WeightRequest& one : requests(file)) names.push_back(std::move(one.name));
+  for (std::int64_t i = 0; i < params_.shape.layers; ++i) {
+    for (const char* norm : {"attn_norm", "ffn_norm"}) names.push_back(block(i, norm));
+  }
+  return names;
 }
 
 Result<void> Llama::load_matrices(const Gguf& file, Backend& backend, const LoadOptions& options) {
@@ -151,6 +161,7 @@ Result<std::unique_ptr<Model>> Llama::load(const Gguf& file, Backend& backend, c
                                              " with --context"};
   }
   model->layers_.resize(static_cast<std::size_t>(shape.layers));
+  if (auto checked = refuse_other_tensors(file, model->tensor_names(file)); !checked) return checked.error();
   if (auto loaded = model->load_norms(file); !loaded) return loaded.error();
   if (auto loaded = model->load_matrices(file, backend, options); !loaded) return loaded.error();
   if (auto loaded = model->load_rope(file, positions); !loaded) return loaded.error();

@@ -22,10 +22,11 @@ void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
   ++allocations;
   return std::malloc(bytes == 0 ? 1 : bytes);
 }
-void operator delete(void* memory) noexcept {
+// Not inlined: else GCC sees a free() of what its own operator new made.
+[[gnu::noinline]] void operator delete(void* memory) noexcept {
   std::free(memory);
 }
-void operator delete(void* memory, std::size_t) noexcept {
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept {
   std::free(memory);
 }
 
