@@ -69,6 +69,7 @@ struct TurnEnd {
   FinishReason reason = FinishReason::none;
   std::string text;                 // the whole answer
   std::vector<TokenId> tokens;      // the whole answer, an end token included
+  std::vector<Sampled> logprobs;    // one a token, when asked for
   std::int64_t prompt_tokens = 0;   // tokens before the answer
   std::int64_t cached_tokens = 0;   // of these, found in the cache
   std::int64_t computed_tokens = 0; // rows this turn had computed

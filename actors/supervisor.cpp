@@ -8,6 +8,7 @@
 
 #include "actors/batcher.h"
 #include "actors/errors.h"
+#include "actors/log.h"
 #include "actors/session.h"
 #include "actors/text_actor.h"
 
@@ -174,6 +175,7 @@ class SupervisorState {
                                                   " s; last: " + from_caf(reason).message});
       return;
     }
+    log_warning("the batcher died (" + from_caf(reason).message + "); starting another");
     restarts_.push_back(now);
     ++restarts_in_all_;
     start_batcher();
@@ -181,6 +183,7 @@ class SupervisorState {
   }
 
   void give_up(Error error) {
+    log_error(error.message);
     failed_ = std::move(error);
     tell_sessions(batcher_atom_v, to_caf(*failed_));
   }
@@ -202,6 +205,7 @@ class SupervisorState {
     if (hangs == hangs_) return;
     hangs_ = hangs;
     if (hangs) {
+      log_error("the launch in work does not end: its turns are failed");
       tell_sessions(batcher_atom_v, to_caf({ErrorCode::engine_failed, "the launch in work does not end"}));
     } else if (!failed_) {
       tell_sessions(batcher_atom_v, batcher_);

@@ -3,7 +3,10 @@
 //     auto host = troupe::Host::open("model.gguf", {});
 //     if (!host) return complain(host.error());
 //     auto session = host->open_session({.system = "You are brief."});
-//     auto end = session->say("Why is the sky blue?", {}, [](const troupe::TextDelta& delta) { print(delta.text); });
+//     auto end = session->say("Why is the sky blue?", {}, [](const troupe::TextDelta& delta) {
+//       print(delta.text);
+//       return true;  // false stops the answer
+//     });
 //
 // Every member may be called from any thread at any time; a Host may be shared by all of them. Calls block until their
 // answer is there or their time limit has passed. Callbacks run on the calling thread; a callback that is slow parks

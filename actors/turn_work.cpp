@@ -59,6 +59,7 @@ void TurnWork::token_came() {
 
 std::optional<TextDelta> TurnWork::take(Sampled& sampled) {
   std::string text = answer.accept(sampled.token);
+  if (turn.logprobs >= 0) logprobs_.push_back(sampled);
   if (!sink) return std::nullopt;
   unsent_.tokens.push_back(sampled.token);
   if (turn.logprobs >= 0) unsent_.logprobs.push_back(std::move(sampled));
@@ -84,6 +85,7 @@ TurnEnd TurnWork::summary() const {
   end.reason = answer.reason();
   end.text = answer.text();
   end.tokens = answer.tokens();
+  end.logprobs = logprobs_;
   end.prompt_tokens = prompt;
   end.cached_tokens = cached;
   end.computed_tokens = computed;

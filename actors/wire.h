@@ -153,7 +153,8 @@ bool inspect(Inspector& f, TextDelta& x) {
 template <class Inspector>
 bool inspect(Inspector& f, TurnEnd& x) {
   return f.object(x).fields(enum_field(f, "reason", x.reason, FinishReason::cancelled), f.field("text", x.text),
-                            f.field("tokens", x.tokens), f.field("prompt_tokens", x.prompt_tokens),
+                            f.field("tokens", x.tokens), f.field("logprobs", x.logprobs),
+                            f.field("prompt_tokens", x.prompt_tokens),
                             f.field("cached_tokens", x.cached_tokens), f.field("computed_tokens", x.computed_tokens),
                             bits_field(f, "queued", x.queued), bits_field(f, "prefill", x.prefill),
                             bits_field(f, "decode", x.decode));

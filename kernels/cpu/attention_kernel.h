@@ -1,8 +1,8 @@
 // Attention of one kv head's queries over a paged sequence, over a vector type V. Included by path_*.cpp only.
 //
-// The 16 tokens of a page are 16 lanes of a score vector (K is stored dimension-major), the dimensions of V are lanes of
-// the result: every chain of docs/numerics.md is one lane. Up to V::kQueries query vectors (the heads of the group, and
-// the rows of a prompt) share each read of K and V; how they are put together never shows in a result.
+// The 16 tokens of a page are 16 lanes of a score vector (K is stored dimension-major), the dimensions of V are lanes
+// of the result: every chain of docs/numerics.md is one lane. Up to V::kQueries query vectors (the heads of the group,
+// and the rows of a prompt) share each read of K and V; how they are put together never shows in a result.
 #pragma once
 
 #include <cstdint>
@@ -46,9 +46,9 @@ struct AttentionKernel {
     return V::load(reinterpret_cast<const float*>(head) + element);
   }
 
-  // Scores of N queries with the tokens of P pages of `pages`. A head's part of a page is 2 KB, too short for the hardware
-  // prefetcher: the next pages' K and these pages' V are asked for on the way. One chain has a latency of 4 and two fit a cycle: 8 or more of them
-  // keep the units busy, so few queries take several pages at once.
+  // Scores of N queries with the tokens of P pages of `pages`. A head's part of a page is 2 KB, too short for the
+  // hardware prefetcher: the next pages' K and these pages' V are asked for on the way. One chain has a latency of 4
+  // and two fit a cycle: 8 or more of them keep the units busy, so few queries take several pages at once.
   template <int N, int P>
   static void score_pages(const AttendWork& work, const float* const* q, int page, int pages, Split& split) {
     F dot[P][N];

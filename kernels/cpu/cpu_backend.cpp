@@ -10,7 +10,9 @@
 namespace troupe::cpu {
 namespace {
 
-bool is_quantized(const PreparedWeight& weight) { return traits(weight.type).block > 1; }
+bool is_quantized(const PreparedWeight& weight) {
+  return traits(weight.type).block > 1;
+}
 
 }  // namespace
 
@@ -29,10 +31,12 @@ Result<void> CpuBackend::fill(const PreparedWeight& weight, std::int64_t first_r
   const std::int64_t blocks = weight.cols / type.block;
   TROUPE_CHECK(static_cast<std::int64_t>(file_rows.size()) == row_count * blocks * type.bytes);
   if (weight.cols % kTileRows != 0) {
-    return Error{ErrorCode::unsupported, "rows of " + std::to_string(weight.cols) + " inputs; multiples of 16 are supported"};
+    return Error{ErrorCode::unsupported,
+                 "rows of " + std::to_string(weight.cols) + " inputs; multiples of 16 are supported"};
   }
   if (const std::int64_t bad = quant::find_non_finite(weight.type, file_rows.data(), row_count * blocks); bad >= 0) {
-    return Error{ErrorCode::bad_input, "row " + std::to_string(first_row + bad / blocks) + " holds a value that is not finite"};
+    return Error{ErrorCode::bad_input,
+                 "row " + std::to_string(first_row + bad / blocks) + " holds a value that is not finite"};
   }
   fill_tiles(weight, first_row, row_count, file_rows.data());
   return {};
@@ -49,7 +53,8 @@ void CpuBackend::reserve(const Limits& limits) {
   slices_.reserve(rows);
 }
 
-// -- rows into register tiles -------------------------------------------------------------------------------------------
+// -- rows into register tiles
+// -------------------------------------------------------------------------------------------
 
 // `rows` rows as evenly as they go into tiles of at most path_.tile_rows: 16 are 6 + 5 + 5, not 6 + 6 + 4.
 void CpuBackend::plan_tiles(std::int64_t rows) {
@@ -71,8 +76,8 @@ void CpuBackend::quantize_row(std::int64_t row, bool& finite) {
   finite = path_.quantize(x, rows_.cols, tile, place.rows, static_cast<int>(row - place.first)) && finite;
 }
 
-void CpuBackend::norm_rows(const float* h, const NormWeight& norm, std::span<const std::int32_t> pick, std::int64_t rows,
-                           bool quantized, std::span<std::uint8_t> faulty) {
+void CpuBackend::norm_rows(const float* h, const NormWeight& norm, std::span<const std::int32_t> pick,
+                           std::int64_t rows, bool quantized, std::span<std::uint8_t> faulty) {
   const auto cols = static_cast<std::int64_t>(norm.weight.size());
   float* normed = reinterpret_cast<float*>(normed_.data());
   rows_ = {normed, rows, cols};
@@ -87,7 +92,8 @@ void CpuBackend::norm_rows(const float* h, const NormWeight& norm, std::span<con
   });
 }
 
-void CpuBackend::take_rows(const float* x, std::int64_t rows, std::int64_t cols, bool quantized, std::span<std::uint8_t> faulty) {
+void CpuBackend::take_rows(const float* x, std::int64_t rows, std::int64_t cols, bool quantized,
+                           std::span<std::uint8_t> faulty) {
   rows_ = {x, rows, cols};
   plan_tiles(rows);
   pool_.run(rows, ThreadPool::kShrinking, [&](std::int64_t begin, std::int64_t end) {
@@ -114,7 +120,8 @@ ActTile CpuBackend::act_tile(const TilePlace& place, std::size_t stride) const {
           .part = static_cast<int>(&place - places_.data())};
 }
 
-// -- matmul phases ------------------------------------------------------------------------------------------------------
+// -- matmul phases
+// ------------------------------------------------------------------------------------------------------
 
 void CpuBackend::add_strips(const PreparedWeight& weight, float* out) {
   const std::int64_t tiles = (weight.rows + kTileRows - 1) / kTileRows;
@@ -134,7 +141,8 @@ void CpuBackend::for_strips(Done&& done) {
       const std::size_t stride = tile_bytes(weight.type, weight.cols);
       const std::byte* tile = weight.data + static_cast<std::size_t>(strip.tile) * stride;
       for (const TilePlace& place : places_) {
-        path_.matmul[static_cast<std::size_t>(weight.type)](tile, stride, strip.tiles, act_tile(place, stride), results);
+        path_.matmul[static_cast<std::size_t>(weight.type)](tile, stride, strip.tiles, act_tile(place, stride),
+                                                            results);
         done(strip, place, results);
       }
     }
@@ -211,7 +219,8 @@ void CpuBackend::gate_up(const GateUpArgs& args, const BatchView& batch) {
 }
 
 void CpuBackend::head(const HeadArgs& args, const BatchView& batch) {
-  norm_rows(args.h, args.norm, args.rows, static_cast<std::int64_t>(args.rows.size()), is_quantized(args.w), batch.faulty);
+  norm_rows(args.h, args.norm, args.rows, static_cast<std::int64_t>(args.rows.size()), is_quantized(args.w),
+            batch.faulty);
   strips_.clear();
   add_strips(args.w, args.logits);
   for_strips([&](const Strip& strip, const TilePlace& place, const float* results) {
@@ -230,7 +239,8 @@ void CpuBackend::embed(float* h, const PreparedWeight& table, const BatchView& b
   });
 }
 
-// -- attention ----------------------------------------------------------------------------------------------------------
+// -- attention
+// ----------------------------------------------------------------------------------------------------------
 
 void CpuBackend::store_rows(const AttendArgs& args, const SequenceView& sequence, int kv_head) {
   const KvLayout& layout = args.layout;
@@ -246,8 +256,8 @@ void CpuBackend::store_rows(const AttendArgs& args, const SequenceView& sequence
     float* k = args.k + (row * layout.kv_heads + kv_head) * dim;
     path_.rope(k, cos, sin, pairs, neighbours);
     std::byte* page = sequence.pages[position / KvLayout::kPageTokens];
-    path_.store_kv(page + layout.k_offset(args.layer, kv_head), page + layout.v_offset(args.layer, kv_head), layout.type,
-                   dim, static_cast<int>(position % KvLayout::kPageTokens), k,
+    path_.store_kv(page + layout.k_offset(args.layer, kv_head), page + layout.v_offset(args.layer, kv_head),
+                   layout.type, dim, static_cast<int>(position % KvLayout::kPageTokens), k,
                    args.v + (row * layout.kv_heads + kv_head) * dim);
   }
 }
@@ -256,7 +266,8 @@ void CpuBackend::attend_slice(const AttendArgs& args, const AttendSlice& slice, 
   const KvLayout& layout = args.layout;
   const int group = args.heads / layout.kv_heads;
   const std::int64_t stride = std::int64_t{args.heads} * layout.head_dim;
-  const std::int64_t at = (slice.sequence->first_row + slice.first_row) * stride + std::int64_t{kv_head} * group * layout.head_dim;
+  const std::int64_t at =
+      (slice.sequence->first_row + slice.first_row) * stride + std::int64_t{kv_head} * group * layout.head_dim;
   AttendWork work;
   work.q = args.q + at;
   work.out = args.out + at;
@@ -311,7 +322,8 @@ void CpuBackend::attend(const AttendArgs& args, const BatchView& batch) {
   });
 }
 
-// -- sampling -----------------------------------------------------------------------------------------------------------
+// -- sampling
+// -----------------------------------------------------------------------------------------------------------
 
 void CpuBackend::top_candidates(std::span<const TopRequest> requests) {
   pool_.run(static_cast<std::int64_t>(requests.size()), 1, [&](std::int64_t begin, std::int64_t end) {

@@ -14,10 +14,11 @@
 
 namespace troupe::cpu {
 
-inline constexpr float kMagic = 12582912.0f;           // 1.5 * 2^23
+inline constexpr float kMagic = 12582912.0f;            // 1.5 * 2^23
 inline constexpr std::int32_t kMagicBits = 0x4B400000;  // its bits
 
-// -- weight formats: scales of 16 rows, and the operands of the dot product --------------------------------------------
+// -- weight formats: scales of 16 rows, and the operands of the dot product
+// --------------------------------------------
 
 template <class V, int kBits>
 struct NibbleOperands {  // vector j of a block of 4-, 5- or 6-bit weights
@@ -40,14 +41,22 @@ struct NibbleOperands {  // vector j of a block of 4-, 5- or 6-bit weights
   // Unrolled callers make `by` a constant.
   static typename V::B up(typename V::B x, int by) {
     switch (by) {
-      case 4: return V::template bshift<4>(x);
-      case 3: return V::template bshift<3>(x);
-      case 2: return V::template bshift<2>(x);
-      case 1: return V::template bshift<1>(x);
-      case -1: return V::template bshift<-1>(x);
-      case -2: return V::template bshift<-2>(x);
-      case -3: return V::template bshift<-3>(x);
-      default: return x;
+      case 4:
+        return V::template bshift<4>(x);
+      case 3:
+        return V::template bshift<3>(x);
+      case 2:
+        return V::template bshift<2>(x);
+      case 1:
+        return V::template bshift<1>(x);
+      case -1:
+        return V::template bshift<-1>(x);
+      case -2:
+        return V::template bshift<-2>(x);
+      case -3:
+        return V::template bshift<-3>(x);
+      default:
+        return x;
     }
   }
 };
@@ -94,7 +103,8 @@ struct SixFormat {
   static typename V::F mw(const std::byte*, std::int64_t) { return V::zero(); }
 };
 
-// -- one register tile ----------------------------------------------------------------------------------------------------
+// -- one register tile
+// ----------------------------------------------------------------------------------------------------
 
 // The activations of one block, as QuantLayout has them.
 template <int M>
@@ -214,8 +224,8 @@ struct RegisterTile {
     }
   }
 
-  // A strip of tiles is shorter than what the hardware prefetcher needs to get going (11 KB at 576 inputs), so the lines of
-  // the next one are asked for while this one is computed.
+  // A strip of tiles is shorter than what the hardware prefetcher needs to get going (11 KB at 576 inputs), so the
+  // lines of the next one are asked for while this one is computed.
   static void prefetch(const std::byte* const (&tile)[T], std::int64_t b, std::int64_t ahead) {
     constexpr std::int64_t kBytes = Format::L::kBlockShare;
 #pragma GCC unroll 2
@@ -255,7 +265,8 @@ struct FloatTile {
   }
 };
 
-// -- choosing the instance ------------------------------------------------------------------------------------------------
+// -- choosing the instance
+// ------------------------------------------------------------------------------------------------
 
 template <class V, template <int, int> class Tile, int T, int M = 1>
 void pick_rows(const std::byte* weights, std::size_t stride, const ActTile& act, float* out) {
@@ -295,9 +306,13 @@ struct Kernels {
     using Tile = FloatTile<V, kType, M, T>;
   };
   template <class Format>
-  static constexpr Path::Matmul quantized() { return pick<V, Of<Format>::template Tile>; }
+  static constexpr Path::Matmul quantized() {
+    return pick<V, Of<Format>::template Tile>;
+  }
   template <DType kType>
-  static constexpr Path::Matmul floating() { return pick<V, OfFloat<kType>::template Tile>; }
+  static constexpr Path::Matmul floating() {
+    return pick<V, OfFloat<kType>::template Tile>;
+  }
 };
 
 }  // namespace troupe::cpu

@@ -66,7 +66,8 @@ struct Path {
   void (*swiglu)(const float* gate, const float* up, float* out, std::int64_t count);
   void (*rope)(float* head, const float* cos, const float* sin, int pairs, bool neighbours);
   // One kv head of one token into its slot.
-  void (*store_kv)(std::byte* k, std::byte* v, KvType type, int head_dim, int slot, const float* k_row, const float* v_row);
+  void (*store_kv)(std::byte* k, std::byte* v, KvType type, int head_dim, int slot, const float* k_row,
+                   const float* v_row);
   void (*attend)(const AttendWork& work);
   float (*log_sum_exp)(const float* logits, std::int64_t vocabulary);
   // The first index of the largest logit, NaN left out; -1 if all are NaN.

@@ -66,7 +66,8 @@ struct RowKernels {
     for (std::int64_t b = 0; b < cols / 32; ++b, x += 32, tile += rows * QuantLayout::kBlockBytes) {
       const F low = V::load(x), high = V::load(x + 16);
       // The bits of |x| order like |x|; infinities and NaN are at or above 0x7f800000.
-      const std::uint32_t bits = V::umax_of(V::umax(V::iand(V::float_as_bits(low), magnitude), V::iand(V::float_as_bits(high), magnitude)));
+      const std::uint32_t bits =
+          V::umax_of(V::umax(V::iand(V::float_as_bits(low), magnitude), V::iand(V::float_as_bits(high), magnitude)));
       const float amax = std::bit_cast<float>(bits);
       const bool usable = bits < 0x7f800000u && amax >= 0x1p-100f;
       finite = finite && bits < 0x7f800000u;
@@ -89,7 +90,8 @@ struct RowKernels {
 
   static bool all_finite(const float* x, std::int64_t cols) {
     I largest = V::izero();
-    for (std::int64_t i = 0; i < cols; i += 16) largest = V::umax(largest, V::iand(V::float_as_bits(V::load(x + i)), V::iset1(0x7fffffff)));
+    for (std::int64_t i = 0; i < cols; i += 16)
+      largest = V::umax(largest, V::iand(V::float_as_bits(V::load(x + i)), V::iset1(0x7fffffff)));
     return V::umax_of(largest) < 0x7f800000u;
   }
 
@@ -111,7 +113,8 @@ struct RowKernels {
     }
   }
 
-  static void store_kv(std::byte* k, std::byte* v, KvType type, int head_dim, int slot, const float* k_row, const float* v_row) {
+  static void store_kv(std::byte* k, std::byte* v, KvType type, int head_dim, int slot, const float* k_row,
+                       const float* v_row) {
     for (int d = 0; d < head_dim; d += 16) {
       if (type == KvType::f16) {
         std::uint16_t half[16];
@@ -149,7 +152,8 @@ struct RowKernels {
   static std::int64_t argmax(const float* logits, std::int64_t vocabulary) {
     F most = V::set1(-std::numeric_limits<float>::infinity());
     std::int64_t i = 0;
-    for (; i + 16 <= vocabulary; i += 16) most = V::max(V::load(logits + i), most);  // max gives the second where one is NaN
+    for (; i + 16 <= vocabulary; i += 16)
+      most = V::max(V::load(logits + i), most);  // max gives the second where one is NaN
     float largest = V::max_of(most);
     for (; i < vocabulary; ++i) largest = largest < logits[i] ? logits[i] : largest;
     for (i = 0; i < vocabulary; ++i) {

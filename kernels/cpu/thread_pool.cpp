@@ -1,10 +1,9 @@
 #include "kernels/cpu/thread_pool.h"
 
-#include <immintrin.h>
-#include <sched.h>
-
 #include <algorithm>
 #include <chrono>
+#include <immintrin.h>
+#include <sched.h>
 #include <utility>
 
 #include "kernels/check.h"
@@ -36,7 +35,9 @@ bool enough_processors(int threads) {
   return sched_getaffinity(0, sizeof set, &set) != 0 || CPU_COUNT(&set) >= threads;
 }
 
-std::uint32_t unclaimed(std::uint64_t claims) { return static_cast<std::uint32_t>(claims); }
+std::uint32_t unclaimed(std::uint64_t claims) {
+  return static_cast<std::uint32_t>(claims);
+}
 
 }  // namespace
 
@@ -50,7 +51,9 @@ ThreadPool::ThreadPool(int threads) : spin_(enough_processors(threads)) {
   }
 }
 
-ThreadPool::~ThreadPool() { stop_workers(); }
+ThreadPool::~ThreadPool() {
+  stop_workers();
+}
 
 void ThreadPool::stop_workers() {
   stop_ = true;

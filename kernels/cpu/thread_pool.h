@@ -26,8 +26,8 @@ class ThreadPool {
 
   int threads() const { return static_cast<int>(workers_.size()) + 1; }
 
-  // chunk of run(): claims start at three quarters of an even share of what is left and shrink to one unit. Long runs of neighbours
-  // keep memory streams going, short ones at the end let nobody wait.
+  // chunk of run(): claims start at three quarters of an even share of what is left and shrink to one unit. Long runs
+  // of neighbours keep memory streams going, short ones at the end let nobody wait.
   static constexpr std::int64_t kShrinking = 0;
 
   // Calls body(begin, end) for parts of [0, units), each unit once. chunk: units a claim takes, or kShrinking.

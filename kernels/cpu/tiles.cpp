@@ -9,15 +9,27 @@ namespace {
 
 using namespace quant;
 
-std::byte* at(std::byte* tile, std::int64_t offset) { return tile + offset; }
-const std::byte* at(const std::byte* tile, std::int64_t offset) { return tile + offset; }
+std::byte* at(std::byte* tile, std::int64_t offset) {
+  return tile + offset;
+}
+const std::byte* at(const std::byte* tile, std::int64_t offset) {
+  return tile + offset;
+}
 
-void put_bits(std::byte& place, int bits, int shift) { place |= static_cast<std::byte>(bits << shift); }
-int get_bits(std::byte place, int shift, int mask) { return (u8(place) >> shift) & mask; }
+void put_bits(std::byte& place, int bits, int shift) {
+  place |= static_cast<std::byte>(bits << shift);
+}
+int get_bits(std::byte place, int shift, int mask) {
+  return (u8(place) >> shift) & mask;
+}
 
 // Input i (0..31) of row r in a block of nibbles: which byte, and how far its nibble is shifted.
-int nibble_byte(int i, int r) { return i % 16 / 4 * 64 + 4 * r + i % 4; }
-int nibble_shift(int i) { return i < 16 ? 0 : 4; }
+int nibble_byte(int i, int r) {
+  return i % 16 / 4 * 64 + 4 * r + i % 4;
+}
+int nibble_shift(int i) {
+  return i < 16 ? 0 : 4;
+}
 
 template <int kBits>
 void put_level(std::byte* block, int i, int r, int q) {
@@ -45,9 +57,7 @@ int get_level(const std::byte* block, int i, int r) {
 template <class F, bool kMinimum, int kBits, int kOffset>
 struct GroupLayout {
   using L = Groups<kMinimum, kBits>;
-  static std::size_t bytes(std::int64_t cols) {
-    return static_cast<std::size_t>((cols / 32 + 1) / 2) * L::kGroupBytes;
-  }
+  static std::size_t bytes(std::int64_t cols) { return static_cast<std::size_t>((cols / 32 + 1) / 2) * L::kGroupBytes; }
   static void fill(std::byte* tile, std::int64_t block, int r, const std::byte* file) {
     std::int32_t q[32];
     float dw, mw;
@@ -82,8 +92,10 @@ struct SuperLayout {
     }
   }
   static void read(const std::byte* tile, std::int64_t block, int r, float* out) {
-    const float dw = load_half(at(tile, L::d_at(block)) + 2 * r) * static_cast<float>(u8(at(tile, L::scale_at(block))[r]));
-    const float mw = -(load_half(at(tile, L::dmin_at(block)) + 2 * r) * static_cast<float>(u8(at(tile, L::min_at(block))[r])));
+    const float dw =
+        load_half(at(tile, L::d_at(block)) + 2 * r) * static_cast<float>(u8(at(tile, L::scale_at(block))[r]));
+    const float mw =
+        -(load_half(at(tile, L::dmin_at(block)) + 2 * r) * static_cast<float>(u8(at(tile, L::min_at(block))[r])));
     for (int i = 0; i < 32; ++i) {
       const float product = dw * static_cast<float>(get_level<kBits>(at(tile, L::block_at(block)), i, r));
       out[i] = product + mw;
@@ -155,7 +167,8 @@ std::size_t weight_bytes(DType type, std::int64_t rows, std::int64_t cols) {
   return (bytes + 63) / 64 * 64;
 }
 
-void fill_tiles(const PreparedWeight& weight, std::int64_t first_row, std::int64_t row_count, const std::byte* file_rows) {
+void fill_tiles(const PreparedWeight& weight, std::int64_t first_row, std::int64_t row_count,
+                const std::byte* file_rows) {
   visit_format(weight.type, [&]<class F>(F) {
     const std::int64_t blocks = weight.cols / F::kTraits.block;
     const std::size_t stride = LayoutOf<F>::bytes(weight.cols);

@@ -31,7 +31,8 @@ std::size_t tile_bytes(DType type, std::int64_t cols);
 std::size_t weight_bytes(DType type, std::int64_t rows, std::int64_t cols);
 
 // Lays file rows first_row .. into the tiles. The values are finite (checked by the caller).
-void fill_tiles(const PreparedWeight& weight, std::int64_t first_row, std::int64_t row_count, const std::byte* file_rows);
+void fill_tiles(const PreparedWeight& weight, std::int64_t first_row, std::int64_t row_count,
+                const std::byte* file_rows);
 // The exact values of one row.
 void read_row(const PreparedWeight& weight, std::int64_t row, float* out);
 

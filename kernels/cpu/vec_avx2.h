@@ -1,11 +1,10 @@
 // The 16-lane vector of the AVX2 path: two halves of 8. For path_avx2.cpp only.
 #pragma once
 
-#include <immintrin.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <immintrin.h>
 
 namespace {
 
@@ -78,7 +77,8 @@ struct Avx2 {
   static F if_above(F x, float limit, F yes, F no) { return choose<_CMP_GT_OQ>(x, limit, yes, no); }
   static F first_lanes(F x, int count, F other) {
     const __m256 lane = _mm256_setr_ps(0, 1, 2, 3, 4, 5, 6, 7);
-    const __m256 bound = _mm256_set1_ps(static_cast<float>(count)), high = _mm256_set1_ps(static_cast<float>(count - 8));
+    const __m256 bound = _mm256_set1_ps(static_cast<float>(count)),
+                 high = _mm256_set1_ps(static_cast<float>(count - 8));
     return {_mm256_blendv_ps(other.a, x.a, _mm256_cmp_ps(lane, bound, _CMP_LT_OQ)),
             _mm256_blendv_ps(other.b, x.b, _mm256_cmp_ps(lane, high, _CMP_LT_OQ))};
   }
@@ -89,9 +89,13 @@ struct Avx2 {
   static I iadd(I x, I y) { return {_mm256_add_epi32(x.a, y.a), _mm256_add_epi32(x.b, y.b)}; }
   static I isub(I x, I y) { return {_mm256_sub_epi32(x.a, y.a), _mm256_sub_epi32(x.b, y.b)}; }
   template <int kBits>
-  static I shl(I x) { return {_mm256_slli_epi32(x.a, kBits), _mm256_slli_epi32(x.b, kBits)}; }
+  static I shl(I x) {
+    return {_mm256_slli_epi32(x.a, kBits), _mm256_slli_epi32(x.b, kBits)};
+  }
   template <int kBits>
-  static I sar(I x) { return {_mm256_srai_epi32(x.a, kBits), _mm256_srai_epi32(x.b, kBits)}; }
+  static I sar(I x) {
+    return {_mm256_srai_epi32(x.a, kBits), _mm256_srai_epi32(x.b, kBits)};
+  }
   static I to_int(F x) { return {_mm256_cvtps_epi32(x.a), _mm256_cvtps_epi32(x.b)}; }
   static F bits_as_float(I x) { return {_mm256_castsi256_ps(x.a), _mm256_castsi256_ps(x.b)}; }
   static I float_as_bits(F x) { return {_mm256_castps_si256(x.a), _mm256_castps_si256(x.b)}; }
@@ -105,7 +109,8 @@ struct Avx2 {
     std::int32_t lanes[16];
     to_array(x, lanes);
     std::uint32_t largest = 0;
-    for (std::int32_t lane : lanes) largest = largest > static_cast<std::uint32_t>(lane) ? largest : static_cast<std::uint32_t>(lane);
+    for (std::int32_t lane : lanes)
+      largest = largest > static_cast<std::uint32_t>(lane) ? largest : static_cast<std::uint32_t>(lane);
     return largest;
   }
   static std::int32_t sum_of(I x) {
@@ -121,7 +126,8 @@ struct Avx2 {
   }
 
   static B bload(const std::byte* p) {
-    return {_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)), _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p + 32))};
+    return {_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)),
+            _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p + 32))};
   }
   static B band(B x, B y) { return {_mm256_and_si256(x.a, y.a), _mm256_and_si256(x.b, y.b)}; }
   static B bor(B x, B y) { return {_mm256_or_si256(x.a, y.a), _mm256_or_si256(x.b, y.b)}; }

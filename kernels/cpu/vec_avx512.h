@@ -1,11 +1,10 @@
 // The 16-lane vector of the AVX-512 paths, with VNNI's 4-way int8 dot product or without. For path_avx512*.cpp only.
 #pragma once
 
-#include <immintrin.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <immintrin.h>
 
 namespace {
 
@@ -17,21 +16,25 @@ struct Avx512 {
 
   static constexpr int kTiles = 2;  // weight tiles that share each broadcast
   static constexpr int kRows = kVnni ? 6 : 4;
-  static constexpr int kQueries = 6;  // query vectors that share a read of K and V: 6 x kDims accumulators
-  static constexpr int kDims = 4;     // vectors of dimensions at once
-  static constexpr int kChains = 12;  // score chains at once
+  static constexpr int kQueries = 6;         // query vectors that share a read of K and V: 6 x kDims accumulators
+  static constexpr int kDims = 4;            // vectors of dimensions at once
+  static constexpr int kChains = 12;         // score chains at once
   static constexpr bool kUnsigned8 = kVnni;  // 8-bit weights are used as they stand, q + 128
 
   static F zero() { return _mm512_setzero_ps(); }
   static F set1(float x) { return _mm512_set1_ps(x); }
   static F load(const float* p) { return _mm512_loadu_ps(p); }
   static void store(float* p, F x) { _mm512_storeu_ps(p, x); }
-  static F load_half(const std::byte* p) { return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))); }
+  static F load_half(const std::byte* p) {
+    return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+  }
   static void store_half(std::byte* p, F x) {
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p),
+                        _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
   }
   static F load_bfloat(const std::byte* p) {
-    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))), 16));
+    return _mm512_castsi512_ps(
+        _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))), 16));
   }
   static F load_u8(const std::byte* p) {
     return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
@@ -66,9 +69,13 @@ struct Avx512 {
   static I iadd(I a, I b) { return _mm512_add_epi32(a, b); }
   static I isub(I a, I b) { return _mm512_sub_epi32(a, b); }
   template <int kBits>
-  static I shl(I x) { return _mm512_slli_epi32(x, kBits); }
+  static I shl(I x) {
+    return _mm512_slli_epi32(x, kBits);
+  }
   template <int kBits>
-  static I sar(I x) { return _mm512_srai_epi32(x, kBits); }
+  static I sar(I x) {
+    return _mm512_srai_epi32(x, kBits);
+  }
   static I to_int(F x) { return _mm512_cvtps_epi32(x); }
   static F bits_as_float(I x) { return _mm512_castsi512_ps(x); }
   static I float_as_bits(F x) { return _mm512_castps_si512(x); }
@@ -108,7 +115,8 @@ struct Avx512 {
     if constexpr (kVnni) return dot(acc, w, x);
     const B q = _mm512_xor_si512(w, bset1(-128));
     const B signed_x = _mm512_mask_sub_epi8(x, _mm512_movepi8_mask(q), _mm512_setzero_si512(), x);
-    return _mm512_add_epi32(acc, _mm512_madd_epi16(_mm512_maddubs_epi16(_mm512_abs_epi8(q), signed_x), _mm512_set1_epi16(1)));
+    return _mm512_add_epi32(
+        acc, _mm512_madd_epi16(_mm512_maddubs_epi16(_mm512_abs_epi8(q), signed_x), _mm512_set1_epi16(1)));
   }
 };
 

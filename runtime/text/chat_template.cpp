@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "runtime/text/jinja/context_json.h"
+#include "runtime/text/jinja/variables_json.h"
 #include "runtime/text/jinja/interpreter.h"
 #include "runtime/text/jinja/parser.h"
 #include "runtime/text/jinja/template.h"
@@ -133,9 +133,9 @@ Result<Rendered> ChatTemplate::render_with(MakeContext make_context, const Rende
   }
 }
 
-Result<Rendered> ChatTemplate::render_json(std::string_view context_json, const RenderBudget& budget,
+Result<Rendered> ChatTemplate::render_json(std::string_view variables_json, const RenderBudget& budget,
                                            const TemplateTokens& tokens) const {
-  return render_with([&](jinja::Heap& heap) { return jinja::read_context(context_json, heap); }, budget, tokens);
+  return render_with([&](jinja::Heap& heap) { return jinja::read_context(variables_json, heap); }, budget, tokens);
 }
 
 Result<Rendered> ChatTemplate::render(std::span<const Message> messages, bool add_generation_prompt,

@@ -71,12 +71,12 @@ class ChatTemplate {
   // strftime_now is undefined, which templates that use it usually provide for.
   static Result<ChatTemplate> parse(std::string source, TemplateClock clock = {});
 
-  // `context_json`: a JSON object of the names that the template sees: messages, tools, documents,
+  // `variables_json`: a JSON object of the names that the template sees: messages, tools, documents,
   // add_generation_prompt, and whatever else a request passes. All its strings are data (for roles see
-  // runtime/text/jinja/context_json.h); bos_token and eos_token come from `tokens`, unless these are empty.
+  // runtime/text/jinja/variables_json.h); bos_token and eos_token come from `tokens`, unless these are empty.
   // bad_input: malformed JSON, the template's own raise_exception(message) (the error ends in the message), an
   // undefined name used, wrong types, or over the budget; unsupported: met something outside the subset.
-  Result<Rendered> render_json(std::string_view context_json, const RenderBudget& budget,
+  Result<Rendered> render_json(std::string_view variables_json, const RenderBudget& budget,
                                const TemplateTokens& tokens = {}) const;
 
   // The same for messages of the C++ API. Their content may hold any bytes.

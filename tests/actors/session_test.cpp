@@ -168,6 +168,25 @@ TEST(Session, cuts_its_history_at_a_stop_string) {
   EXPECT_TRUE(text.starts_with(kept_text));
 }
 
+TEST(Session, tells_the_log_probability_of_every_token_and_of_the_likeliest) {
+  ActorLab lab;
+  Turn turn = token_turn(prompt(1, 12), 6);
+  turn.sampling = SamplingParams::greedy();
+  turn.logprobs = 3;
+  const auto end = lab.say(lab.open(), turn);
+  ASSERT_TRUE(end) << end.error().message;
+  ASSERT_EQ(end->logprobs.size(), end->tokens.size());
+  for (std::size_t i = 0; i < end->tokens.size(); ++i) {
+    const Sampled& sampled = end->logprobs[i];
+    EXPECT_EQ(sampled.token, end->tokens[i]);
+    ASSERT_EQ(sampled.top.size(), 3u);
+    EXPECT_EQ(sampled.top[0].token, sampled.token) << "greedy takes the likeliest";
+    EXPECT_EQ(sampled.top[0].logprob, sampled.logprob);
+    EXPECT_LT(sampled.logprob, 0.0f);
+    EXPECT_GE(sampled.top[0].logprob, sampled.top[1].logprob);
+  }
+}
+
 TEST(Session, goes_on_from_a_transcript) {
   ActorLab lab;
   const SessionActor session = lab.open();

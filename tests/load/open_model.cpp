@@ -17,8 +17,7 @@ Result<std::unique_ptr<Engine>> open_model(const std::string& path) {
 }
 
 std::vector<TokenId> greedy(Engine& engine, std::vector<TokenId> prompt, std::size_t count) {
-  SamplingParams params;
-  params.temperature = 0.0f;
+  const SamplingParams params = SamplingParams::greedy();
   KvCache cache(engine.pages());
   if (!cache.reserve(static_cast<std::int64_t>(prompt.size() + count))) return {};
   std::vector<TokenId> answer;

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "runtime/text/jinja/characters.h"
-#include "runtime/text/jinja/context_json.h"
+#include "runtime/text/jinja/variables_json.h"
 #include "runtime/text/jinja/filters.h"
 #include "runtime/text/jinja/interpreter.h"
 #include "runtime/text/jinja/methods.h"

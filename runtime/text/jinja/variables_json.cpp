@@ -1,4 +1,4 @@
-#include "runtime/text/jinja/context_json.h"
+#include "runtime/text/jinja/variables_json.h"
 
 #include <algorithm>
 #include <limits>
