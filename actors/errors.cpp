@@ -18,8 +18,12 @@ std::string message_of(const caf::error& error) {
 
 }  // namespace
 
-caf::error to_caf(const Error& error) { return caf::make_error(error.code, error.message); }
+caf::error to_caf(const Error& error) {
+  return caf::make_error(error.code, error.message);
+}
 
-Error from_caf(const caf::error& error) { return {code_of(error), message_of(error)}; }
+Error from_caf(const caf::error& error) {
+  return {code_of(error), message_of(error)};
+}
 
 }  // namespace troupe

@@ -1,10 +1,9 @@
 #include "actors/log.h"
 
-#include <spdlog/sinks/stdout_color_sinks.h>
-#include <spdlog/spdlog.h>
-
 #include <memory>
 #include <mutex>
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
 
 namespace troupe {
 namespace {
@@ -18,7 +17,11 @@ std::shared_ptr<spdlog::logger> logger() {
 
 }  // namespace
 
-void log_warning(const std::string& text) { logger()->warn("{}", text); }
-void log_error(const std::string& text) { logger()->error("{}", text); }
+void log_warning(const std::string& text) {
+  logger()->warn("{}", text);
+}
+void log_error(const std::string& text) {
+  logger()->error("{}", text);
+}
 
 }  // namespace troupe

@@ -52,16 +52,16 @@ using SessionActor = caf::typed_actor<caf::result<TurnEnd>(say_atom, Turn),     
                                       caf::result<SessionPhase>(close_atom)>;
 
 // Fuses everyone's steps into launches. In this process only.
-using BatcherActor = caf::typed_actor<caf::result<Sampled>(step_atom, Step),      //
-                                      caf::result<void>(leave_atom, SessionId),   //
-                                      caf::result<LaunchStats>(stats_atom),       //
+using BatcherActor = caf::typed_actor<caf::result<Sampled>(step_atom, Step),     //
+                                      caf::result<void>(leave_atom, SessionId),  //
+                                      caf::result<LaunchStats>(stats_atom),      //
                                       caf::result<void>(launch_atom, std::uint64_t)>;
 
 // Renders and tokenizes long prompts, so that no scheduler thread is held by one.
 using TextActor = caf::typed_actor<caf::result<PromptPlan>(plan_atom, PromptJob)>;
 
-// What opens sessions. drain: opens and new turns are refused, idle sessions go at once, the others when their turns have
-// ended; true when the last has gone, false at the deadline.
+// What opens sessions. drain: opens and new turns are refused, idle sessions go at once, the others when their turns
+// have ended; true when the last has gone, false at the deadline.
 using HostActor = caf::typed_actor<caf::result<SessionActor>(open_atom, OpenSession),  //
                                    caf::result<HostInfo>(describe_atom),               //
                                    caf::result<LaunchStats>(stats_atom),               //
@@ -70,7 +70,7 @@ using HostActor = caf::typed_actor<caf::result<SessionActor>(open_atom, OpenSess
 // The host as its own sessions see it: pages for a turn (answered when they are there, or by an error), and word that a
 // session's turn is over: its pages were given back, and it waits for none any more.
 using HostControl = HostActor::extend<caf::result<PageGrant>(reserve_atom, SessionId, std::int64_t, caf::timespan),  //
-                                      caf::result<void>(freed_atom, SessionId),                                     //
+                                      caf::result<void>(freed_atom, SessionId),                                      //
                                       caf::result<void>(tick_atom)>;
 
 // A session as its host sees it: the batcher to send steps to from now on, or why there will be none; and word that the
@@ -83,41 +83,41 @@ using SessionControl = SessionActor::extend<caf::result<void>(batcher_atom, Batc
 
 CAF_BEGIN_TYPE_ID_BLOCK(troupe, first_custom_type_id + 200)
 
-  CAF_ADD_TYPE_ID(troupe, (troupe::ErrorCode))
-  CAF_ADD_TYPE_ID(troupe, (troupe::SessionPhase))
-  CAF_ADD_TYPE_ID(troupe, (troupe::OpenSession))
-  CAF_ADD_TYPE_ID(troupe, (troupe::Turn))
-  CAF_ADD_TYPE_ID(troupe, (troupe::TextDelta))
-  CAF_ADD_TYPE_ID(troupe, (troupe::TurnEnd))
-  CAF_ADD_TYPE_ID(troupe, (troupe::Transcript))
-  CAF_ADD_TYPE_ID(troupe, (troupe::HostInfo))
-  CAF_ADD_TYPE_ID(troupe, (troupe::LaunchStats))
-  CAF_ADD_TYPE_ID(troupe, (troupe::Step))
-  CAF_ADD_TYPE_ID(troupe, (troupe::Sampled))
-  CAF_ADD_TYPE_ID(troupe, (troupe::PageGrant))
-  CAF_ADD_TYPE_ID(troupe, (troupe::PromptJob))
-  CAF_ADD_TYPE_ID(troupe, (troupe::PromptPlan))
-  CAF_ADD_TYPE_ID(troupe, (troupe::SinkActor))
-  CAF_ADD_TYPE_ID(troupe, (troupe::SessionActor))
-  CAF_ADD_TYPE_ID(troupe, (troupe::BatcherActor))
+CAF_ADD_TYPE_ID(troupe, (troupe::ErrorCode))
+CAF_ADD_TYPE_ID(troupe, (troupe::SessionPhase))
+CAF_ADD_TYPE_ID(troupe, (troupe::OpenSession))
+CAF_ADD_TYPE_ID(troupe, (troupe::Turn))
+CAF_ADD_TYPE_ID(troupe, (troupe::TextDelta))
+CAF_ADD_TYPE_ID(troupe, (troupe::TurnEnd))
+CAF_ADD_TYPE_ID(troupe, (troupe::Transcript))
+CAF_ADD_TYPE_ID(troupe, (troupe::HostInfo))
+CAF_ADD_TYPE_ID(troupe, (troupe::LaunchStats))
+CAF_ADD_TYPE_ID(troupe, (troupe::Step))
+CAF_ADD_TYPE_ID(troupe, (troupe::Sampled))
+CAF_ADD_TYPE_ID(troupe, (troupe::PageGrant))
+CAF_ADD_TYPE_ID(troupe, (troupe::PromptJob))
+CAF_ADD_TYPE_ID(troupe, (troupe::PromptPlan))
+CAF_ADD_TYPE_ID(troupe, (troupe::SinkActor))
+CAF_ADD_TYPE_ID(troupe, (troupe::SessionActor))
+CAF_ADD_TYPE_ID(troupe, (troupe::BatcherActor))
 
-  CAF_ADD_ATOM(troupe, troupe, open_atom)
-  CAF_ADD_ATOM(troupe, troupe, describe_atom)
-  CAF_ADD_ATOM(troupe, troupe, stats_atom)
-  CAF_ADD_ATOM(troupe, troupe, drain_atom)
-  CAF_ADD_ATOM(troupe, troupe, say_atom)
-  CAF_ADD_ATOM(troupe, troupe, credit_atom)
-  CAF_ADD_ATOM(troupe, troupe, stop_atom)
-  CAF_ADD_ATOM(troupe, troupe, transcript_atom)
-  CAF_ADD_ATOM(troupe, troupe, close_atom)
-  CAF_ADD_ATOM(troupe, troupe, step_atom)
-  CAF_ADD_ATOM(troupe, troupe, leave_atom)
-  CAF_ADD_ATOM(troupe, troupe, launch_atom)
-  CAF_ADD_ATOM(troupe, troupe, reserve_atom)
-  CAF_ADD_ATOM(troupe, troupe, freed_atom)
-  CAF_ADD_ATOM(troupe, troupe, tick_atom)
-  CAF_ADD_ATOM(troupe, troupe, batcher_atom)
-  CAF_ADD_ATOM(troupe, troupe, plan_atom)
+CAF_ADD_ATOM(troupe, troupe, open_atom)
+CAF_ADD_ATOM(troupe, troupe, describe_atom)
+CAF_ADD_ATOM(troupe, troupe, stats_atom)
+CAF_ADD_ATOM(troupe, troupe, drain_atom)
+CAF_ADD_ATOM(troupe, troupe, say_atom)
+CAF_ADD_ATOM(troupe, troupe, credit_atom)
+CAF_ADD_ATOM(troupe, troupe, stop_atom)
+CAF_ADD_ATOM(troupe, troupe, transcript_atom)
+CAF_ADD_ATOM(troupe, troupe, close_atom)
+CAF_ADD_ATOM(troupe, troupe, step_atom)
+CAF_ADD_ATOM(troupe, troupe, leave_atom)
+CAF_ADD_ATOM(troupe, troupe, launch_atom)
+CAF_ADD_ATOM(troupe, troupe, reserve_atom)
+CAF_ADD_ATOM(troupe, troupe, freed_atom)
+CAF_ADD_ATOM(troupe, troupe, tick_atom)
+CAF_ADD_ATOM(troupe, troupe, batcher_atom)
+CAF_ADD_ATOM(troupe, troupe, plan_atom)
 
 CAF_END_TYPE_ID_BLOCK(troupe)
 

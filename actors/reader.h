@@ -1,5 +1,5 @@
-// The reader: the actor end of one blocking call. It asks a session for a turn, collects the text as the sink, and hands
-// both to the thread that waits, through a queue that is bounded by the turn's credit.
+// The reader: the actor end of one blocking call. It asks a session for a turn, collects the text as the sink, and
+// hands both to the thread that waits, through a queue that is bounded by the turn's credit.
 //
 // Credit goes back when the thread has really taken a delta, so a slow caller parks its session.
 #pragma once

@@ -17,8 +17,8 @@ namespace troupe {
 
 // A session's past, enough to go on elsewhere or later: the next turn computes the cache anew.
 struct Transcript {
-  std::vector<Message> messages;   // of a chat; empty for plain text
-  std::vector<TokenId> tokens;     // every token of the session, in order
+  std::vector<Message> messages;  // of a chat; empty for plain text
+  std::vector<TokenId> tokens;    // every token of the session, in order
 };
 
 // Where a session's turn stands. asleep and closing of the plan come with the life of sessions.
@@ -33,10 +33,10 @@ enum class SessionPhase : std::uint8_t {
 const char* name(SessionPhase phase);
 
 struct OpenSession {
-  std::string system{};            // the system message of a chat; empty: the template's own
+  std::string system{};              // the system message of a chat; empty: the template's own
   std::optional<Transcript> past{};  // go on from here; `system` must then be empty
   SamplingParams sampling{};
-  std::string key{};               // who pays: rows are shared fairly between keys
+  std::string key{};  // who pays: rows are shared fairly between keys
 };
 
 // One request to a session.
@@ -60,35 +60,35 @@ struct Turn {
 };
 
 struct TextDelta {
-  std::string text;                 // whole characters; may be empty when only tokens are to be reported
-  std::vector<TokenId> tokens;      // the tokens computed since the last delta
-  std::vector<Sampled> logprobs;    // one a token, when asked for
+  std::string text;               // whole characters; may be empty when only tokens are to be reported
+  std::vector<TokenId> tokens;    // the tokens computed since the last delta
+  std::vector<Sampled> logprobs;  // one a token, when asked for
 };
 
 struct TurnEnd {
   FinishReason reason = FinishReason::none;
-  std::string text;                 // the whole answer
-  std::vector<TokenId> tokens;      // the whole answer, an end token included
-  std::vector<Sampled> logprobs;    // one a token, when asked for
-  std::int64_t prompt_tokens = 0;   // tokens before the answer
-  std::int64_t cached_tokens = 0;   // of these, found in the cache
-  std::int64_t computed_tokens = 0; // rows this turn had computed
-  Seconds queued{0};                // waiting for pages
-  Seconds prefill{0};               // from the first step to the first token
-  Seconds decode{0};                // from the first token to the last
+  std::string text;                  // the whole answer
+  std::vector<TokenId> tokens;       // the whole answer, an end token included
+  std::vector<Sampled> logprobs;     // one a token, when asked for
+  std::int64_t prompt_tokens = 0;    // tokens before the answer
+  std::int64_t cached_tokens = 0;    // of these, found in the cache
+  std::int64_t computed_tokens = 0;  // rows this turn had computed
+  Seconds queued{0};                 // waiting for pages
+  Seconds prefill{0};                // from the first step to the first token
+  Seconds decode{0};                 // from the first token to the last
 };
 
 struct HostInfo {
   std::string model;
-  std::string engine;               // one line of facts
+  std::string engine;  // one line of facts
   std::uint64_t fingerprint = 0;
   std::int64_t context = 0;
   std::int64_t pages_total = 0;
   std::int64_t pages_free = 0;
   std::int64_t sessions = 0;
-  std::int64_t waiting = 0;         // turns in line for pages
+  std::int64_t waiting = 0;  // turns in line for pages
   std::int64_t batcher_restarts = 0;
-  bool ready = false;               // false while the engine hangs, has failed, or the host drains
+  bool ready = false;  // false while the engine hangs, has failed, or the host drains
 };
 
 // Totals of one batcher since it started.

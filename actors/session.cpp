@@ -104,15 +104,23 @@ class SessionState {
     work_->job = make_job(work_->turn);
     if (work_->job.bytes() <= kInlineTextBytes) return on_plan(plan_prompt(*home_.text, work_->job));
     self_->request(home_.text_actor, work_->turn.time_limit, plan_atom_v, work_->job)
-        .then([this, turn = turn_](PromptPlan& plan) { if (current(turn)) on_plan(std::move(plan)); },
-              [this, turn = turn_](caf::error& error) { if (current(turn)) fail_turn(from_caf(error)); });
+        .then(
+            [this, turn = turn_](PromptPlan& plan) {
+              if (current(turn)) on_plan(std::move(plan));
+            },
+            [this, turn = turn_](caf::error& error) {
+              if (current(turn)) fail_turn(from_caf(error));
+            });
   }
 
   PromptJob make_job(const Turn& turn) const {
     switch (turn.kind) {
-      case Turn::Kind::text: return conversation_.text_job(turn.text);
-      case Turn::Kind::tokens: return conversation_.token_job(turn.tokens);
-      case Turn::Kind::message: break;
+      case Turn::Kind::text:
+        return conversation_.text_job(turn.text);
+      case Turn::Kind::tokens:
+        return conversation_.token_job(turn.tokens);
+      case Turn::Kind::message:
+        break;
     }
     return conversation_.message_job({turn.role, turn.text});
   }
@@ -134,7 +142,8 @@ class SessionState {
     reserve();
   }
 
-  // -- queued: pages for the worst case ---------------------------------------------------------------------------------
+  // -- queued: pages for the worst case
+  // ---------------------------------------------------------------------------------
 
   void reserve() {
     const std::int64_t pages = pages_for(work_->worst_case) - pages_for(cache_.capacity());
@@ -151,7 +160,9 @@ class SessionState {
               work_->admitted = Clock::now();
               send_step();
             },
-            [this, turn = turn_](caf::error& error) { if (current(turn)) fail_turn(from_caf(error)); });
+            [this, turn = turn_](caf::error& error) {
+              if (current(turn)) fail_turn(from_caf(error));
+            });
   }
 
   void give_back(PageGrant& grant) {
@@ -163,7 +174,8 @@ class SessionState {
     if (auto host = caf::actor_cast<HostControl>(home_.host)) self_->send(host, freed_atom_v, id_);
   }
 
-  // -- steps ------------------------------------------------------------------------------------------------------------
+  // -- steps
+  // ------------------------------------------------------------------------------------------------------------
 
   void send_step() {
     Step step;
@@ -179,8 +191,13 @@ class SessionState {
     parked_ = false;
     in_flight_ = true;
     self_->request(home_.batcher, caf::infinite, step_atom_v, std::move(step))
-        .then([this, epoch = ++epoch_](Sampled& sampled) { if (epoch == epoch_) on_sampled(sampled); },
-              [this, epoch = epoch_ + 1](caf::error& error) { if (epoch == epoch_) on_step_error(error); });
+        .then(
+            [this, epoch = ++epoch_](Sampled& sampled) {
+              if (epoch == epoch_) on_sampled(sampled);
+            },
+            [this, epoch = epoch_ + 1](caf::error& error) {
+              if (epoch == epoch_) on_step_error(error);
+            });
   }
 
   void on_sampled(Sampled& sampled) {
@@ -230,7 +247,8 @@ class SessionState {
 
   void leave() { self_->send(home_.batcher, leave_atom_v, id_); }
 
-  // -- text goes out ------------------------------------------------------------------------------------------------------
+  // -- text goes out
+  // ------------------------------------------------------------------------------------------------------
 
   void emit(std::optional<TextDelta> delta) {
     if (delta) self_->send(work_->sink, std::move(*delta));
@@ -247,7 +265,8 @@ class SessionState {
     if (work_ && work_->sink && work_->sink.address() == source) end_turn(FinishReason::cancelled);
   }
 
-  // -- turns end ----------------------------------------------------------------------------------------------------------
+  // -- turns end
+  // ----------------------------------------------------------------------------------------------------------
 
   bool current(std::uint64_t turn) const { return work_ && turn_ == turn; }
 

@@ -73,8 +73,14 @@ class SupervisorState {
   caf::result<SessionActor> on_open(OpenSession opening) {
     if (auto refused = refuse(opening)) return to_caf(*refused);
     const SessionId id = ++last_session_;
-    SessionHome home{text_,       engine_->pages(), engine_->context(), engine_->shape().vocabulary, max_text_bytes_,
-                     caf::actor_cast<caf::weak_actor_ptr>(self_), batcher_, text_actor_};
+    SessionHome home{text_,
+                     engine_->pages(),
+                     engine_->context(),
+                     engine_->shape().vocabulary,
+                     max_text_bytes_,
+                     caf::actor_cast<caf::weak_actor_ptr>(self_),
+                     batcher_,
+                     text_actor_};
     SessionControl session = spawn_session(self_->system(), std::move(home), id, std::move(opening));
     self_->monitor(session);
     sessions_.emplace(session.address(), Living{id, caf::actor_cast<caf::weak_actor_ptr>(session)});
@@ -85,16 +91,17 @@ class SupervisorState {
     if (draining_) return Error{ErrorCode::shutting_down, "the host is draining and opens no more sessions"};
     if (failed_) return *failed_;
     if (static_cast<std::int64_t>(sessions_.size()) >= options_.max_sessions) {
-      return Error{ErrorCode::overloaded, std::to_string(sessions_.size()) + " sessions are open, the most this host keeps"};
+      return Error{ErrorCode::overloaded,
+                   std::to_string(sessions_.size()) + " sessions are open, the most this host keeps"};
     }
     if (auto sampling = opening.sampling.validate(engine_->shape().vocabulary); !sampling) return sampling.error();
     if (!opening.past) return std::nullopt;
     if (!opening.system.empty()) return Error{ErrorCode::bad_input, "give a system text or a past, not both"};
-    const auto wrong = std::ranges::find_if(opening.past->tokens, [&](TokenId token) {
-      return token < 0 || token >= engine_->shape().vocabulary;
-    });
+    const auto wrong = std::ranges::find_if(
+        opening.past->tokens, [&](TokenId token) { return token < 0 || token >= engine_->shape().vocabulary; });
     if (wrong == opening.past->tokens.end()) return std::nullopt;
-    return Error{ErrorCode::bad_input, "the transcript holds token " + std::to_string(*wrong) + ", outside the vocabulary"};
+    return Error{ErrorCode::bad_input,
+                 "the transcript holds token " + std::to_string(*wrong) + ", outside the vocabulary"};
   }
 
   template <class... Ts>
@@ -143,15 +150,16 @@ class SupervisorState {
   void drop_late(Clock::time_point now) {
     std::erase_if(line_, [&](Waiter& waiter) {
       if (now < waiter.deadline) return false;
-      waiter.promise.deliver(to_caf({ErrorCode::timed_out, "the turn waited too long for " +
-                                                               std::to_string(waiter.pages) + " pages; " +
-                                                               std::to_string(engine_->pages()->free()) + " are free"}));
+      waiter.promise.deliver(
+          to_caf({ErrorCode::timed_out, "the turn waited too long for " + std::to_string(waiter.pages) + " pages; " +
+                                            std::to_string(engine_->pages()->free()) + " are free"}));
       return true;
     });
     serve_line();
   }
 
-  // -- the batcher and the text actor -----------------------------------------------------------------------------------
+  // -- the batcher and the text actor
+  // -----------------------------------------------------------------------------------
 
   void start_batcher() {
     launch_began_ = std::make_shared<LaunchClock>(0);
@@ -212,7 +220,8 @@ class SupervisorState {
     }
   }
 
-  // -- the host as others see it ------------------------------------------------------------------------------------------
+  // -- the host as others see it
+  // ------------------------------------------------------------------------------------------
 
   HostInfo describe() const {
     HostInfo info;

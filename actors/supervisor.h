@@ -18,9 +18,9 @@
 namespace troupe {
 
 struct SupervisorOptions {
-  bool detached = true;       // false under the deterministic test scheduler
-  bool fuse = true;           // BatcherOptions::fuse
-  RunBatch run;               // what a test puts in the engine's place; empty: Engine::run
+  bool detached = true;  // false under the deterministic test scheduler
+  bool fuse = true;      // BatcherOptions::fuse
+  RunBatch run;          // what a test puts in the engine's place; empty: Engine::run
   std::int64_t max_sessions = 100'000;
 
   static constexpr std::size_t kLineLimit = 256;  // turns that wait for pages

@@ -33,10 +33,13 @@ struct Config : caf::actor_system_config {
 };
 
 Error called_inside() {
-  return {ErrorCode::bad_input, "a blocking call from inside an actor of the host: send messages instead (actors/spawn.h)"};
+  return {ErrorCode::bad_input,
+          "a blocking call from inside an actor of the host: send messages instead (actors/spawn.h)"};
 }
 
-Error gone() { return {ErrorCode::shutting_down, "the host is gone"}; }
+Error gone() {
+  return {ErrorCode::shutting_down, "the host is gone"};
+}
 
 }  // namespace
 
@@ -129,7 +132,8 @@ Result<Transcript> Session::transcript() {
   caf::scoped_actor self{host->system};
   Result<Transcript> answer = gone();
   self->request(state_->actor, kAnswerLimit, transcript_atom_v)
-      .receive([&](Transcript& value) { answer = std::move(value); }, [&](caf::error& error) { answer = from_caf(error); });
+      .receive([&](Transcript& value) { answer = std::move(value); },
+               [&](caf::error& error) { answer = from_caf(error); });
   return answer;
 }
 
@@ -173,7 +177,11 @@ Result<TurnEnd> Host::generate(Turn turn, const OnDelta& on_delta) {
   return session->take(std::move(turn), on_delta);
 }
 
-Result<HostInfo> Host::describe() const { return state_->ask<HostInfo>(describe_atom_v); }
-Result<LaunchStats> Host::launch_stats() const { return state_->ask<LaunchStats>(stats_atom_v); }
+Result<HostInfo> Host::describe() const {
+  return state_->ask<HostInfo>(describe_atom_v);
+}
+Result<LaunchStats> Host::launch_stats() const {
+  return state_->ask<LaunchStats>(stats_atom_v);
+}
 
 }  // namespace troupe

@@ -7,12 +7,18 @@ namespace troupe {
 
 const char* name(SessionPhase phase) {
   switch (phase) {
-    case SessionPhase::idle: return "idle";
-    case SessionPhase::planning: return "planning";
-    case SessionPhase::queued: return "queued";
-    case SessionPhase::prefilling: return "prefilling";
-    case SessionPhase::decoding: return "decoding";
-    case SessionPhase::parked: return "parked";
+    case SessionPhase::idle:
+      return "idle";
+    case SessionPhase::planning:
+      return "planning";
+    case SessionPhase::queued:
+      return "queued";
+    case SessionPhase::prefilling:
+      return "prefilling";
+    case SessionPhase::decoding:
+      return "decoding";
+    case SessionPhase::parked:
+      return "parked";
   }
   return "idle";
 }

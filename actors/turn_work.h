@@ -65,7 +65,7 @@ struct TurnWork {
 
  private:
   std::optional<TextDelta> release(std::string text);
-  TextDelta unsent_;                // tokens whose text is still held
+  TextDelta unsent_;               // tokens whose text is still held
   std::vector<Sampled> logprobs_;  // of the whole answer, when asked for
 };
 

@@ -40,7 +40,9 @@ auto enum_field(Inspector& f, caf::string_view field_name, Enum& value, Enum las
 }
 
 // ErrorCode as CAF wants an error category.
-inline std::string to_string(ErrorCode code) { return name(code); }
+inline std::string to_string(ErrorCode code) {
+  return name(code);
+}
 inline bool from_string(caf::string_view text, ErrorCode& out) {
   for (int i = 1; i <= static_cast<int>(ErrorCode::engine_failed); ++i) {
     const auto code = static_cast<ErrorCode>(i);
@@ -87,12 +89,11 @@ bool inspect(Inspector& f, SamplingParams& x) {
     for (const auto& [token, bias] : bits) x.logit_bias.emplace_back(token, std::bit_cast<float>(bias));
     return true;
   };
-  return f.object(x).fields(bits_field(f, "temperature", x.temperature), f.field("top_k", x.top_k),
-                            bits_field(f, "top_p", x.top_p), bits_field(f, "min_p", x.min_p),
-                            bits_field(f, "repetition_penalty", x.repetition_penalty),
-                            bits_field(f, "frequency_penalty", x.frequency_penalty),
-                            bits_field(f, "presence_penalty", x.presence_penalty), f.field("logit_bias", get_bias, set_bias),
-                            f.field("seed", x.seed));
+  return f.object(x).fields(
+      bits_field(f, "temperature", x.temperature), f.field("top_k", x.top_k), bits_field(f, "top_p", x.top_p),
+      bits_field(f, "min_p", x.min_p), bits_field(f, "repetition_penalty", x.repetition_penalty),
+      bits_field(f, "frequency_penalty", x.frequency_penalty), bits_field(f, "presence_penalty", x.presence_penalty),
+      f.field("logit_bias", get_bias, set_bias), f.field("seed", x.seed));
 }
 
 template <class Inspector>
@@ -102,7 +103,9 @@ bool inspect(Inspector& f, TurnLimits& x) {
                             f.field("end_tokens", x.end_tokens));
 }
 
-inline std::string to_string(SessionPhase phase) { return name(phase); }
+inline std::string to_string(SessionPhase phase) {
+  return name(phase);
+}
 inline bool from_string(caf::string_view text, SessionPhase& out) {
   for (int i = 0; i <= static_cast<int>(SessionPhase::parked); ++i) {
     const auto phase = static_cast<SessionPhase>(i);
@@ -154,10 +157,9 @@ template <class Inspector>
 bool inspect(Inspector& f, TurnEnd& x) {
   return f.object(x).fields(enum_field(f, "reason", x.reason, FinishReason::cancelled), f.field("text", x.text),
                             f.field("tokens", x.tokens), f.field("logprobs", x.logprobs),
-                            f.field("prompt_tokens", x.prompt_tokens),
-                            f.field("cached_tokens", x.cached_tokens), f.field("computed_tokens", x.computed_tokens),
-                            bits_field(f, "queued", x.queued), bits_field(f, "prefill", x.prefill),
-                            bits_field(f, "decode", x.decode));
+                            f.field("prompt_tokens", x.prompt_tokens), f.field("cached_tokens", x.cached_tokens),
+                            f.field("computed_tokens", x.computed_tokens), bits_field(f, "queued", x.queued),
+                            bits_field(f, "prefill", x.prefill), bits_field(f, "decode", x.decode));
 }
 
 template <class Inspector>

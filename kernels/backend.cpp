@@ -1,11 +1,10 @@
 #include "kernels/backend.h"
 
-#include <cpuid.h>
-#include <sched.h>
-
 #include <algorithm>
 #include <cmath>
+#include <cpuid.h>
 #include <fstream>
+#include <sched.h>
 
 #include "kernels/cpu/cpu_backend.h"
 
@@ -40,9 +39,12 @@ int usable_cpus() {
 
 const char* name(Isa isa) {
   switch (isa) {
-    case Isa::avx2: return "avx2";
-    case Isa::avx512: return "avx512";
-    case Isa::avx512_vnni: return "vnni";
+    case Isa::avx2:
+      return "avx2";
+    case Isa::avx512:
+      return "avx512";
+    case Isa::avx512_vnni:
+      return "vnni";
   }
   return "";
 }
@@ -79,7 +81,8 @@ std::unique_ptr<Backend> make_cpu_backend(Isa isa, int threads) {
 
 Result<std::unique_ptr<Backend>> make_backend(const std::string& isa, int threads) {
   if (threads < 0 || threads > 1024) {
-    return Error{ErrorCode::bad_input, "--threads is " + std::to_string(threads) + "; 0 (one a CPU) to 1024 are possible"};
+    return Error{ErrorCode::bad_input,
+                 "--threads is " + std::to_string(threads) + "; 0 (one a CPU) to 1024 are possible"};
   }
   if (threads == 0) threads = usable_cpus();
   if (isa == "reference") return make_reference_backend();

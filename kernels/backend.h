@@ -133,8 +133,8 @@ class Backend {
   // Called once before the first launch with the largest shapes that will come: scratch is allocated here, and nothing
   // allocates afterwards.
   struct Limits {
-    std::int64_t rows = 0;         // rows of one launch
-    std::int64_t widest = 0;       // largest `cols` of any weight
+    std::int64_t rows = 0;    // rows of one launch
+    std::int64_t widest = 0;  // largest `cols` of any weight
     std::int64_t heads = 0;
     std::int64_t head_dim = 0;
     std::int64_t vocabulary = 0;

@@ -20,10 +20,10 @@ struct SequenceView {
 };
 
 struct BatchView {
-  std::span<const std::int32_t> tokens;      // [rows] token ids
-  std::span<const std::int32_t> positions;   // [rows] position of each row in its own sequence
-  std::span<const SequenceView> sequences;   // in row order
-  std::span<std::uint8_t> faulty;            // [rows] set to 1 by a backend when a row met a non-finite value
+  std::span<const std::int32_t> tokens;     // [rows] token ids
+  std::span<const std::int32_t> positions;  // [rows] position of each row in its own sequence
+  std::span<const SequenceView> sequences;  // in row order
+  std::span<std::uint8_t> faulty;           // [rows] set to 1 by a backend when a row met a non-finite value
 
   std::int32_t rows() const { return static_cast<std::int32_t>(tokens.size()); }
 };

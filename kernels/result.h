@@ -19,37 +19,50 @@ namespace troupe {
 
 // 0 is no code: CAF takes it for "no error".
 enum class ErrorCode : std::uint8_t {
-  bad_input = 1,    // malformed data or arguments: the message names what, where and what to do next
-  not_found,        // no such file, session, tensor or name
-  io,               // the operating system refused a read or a write
-  unsupported,      // well-formed, but something this build does not do
-  context_length,   // the prompt (and limit) does not fit the context: the message has both numbers
-  out_of_memory,    // page pool or host memory cannot hold it: the message has both numbers
-  overloaded,       // the waiting line is full: try again later
-  busy,             // the session has too many turns waiting
-  cancelled,        // stopped by its owner
-  timed_out,        // a deadline passed
-  shutting_down,    // the host is draining
-  step_failed,      // one step of this session failed; the session stands at its last committed token
-  engine_failed,    // the engine or the device failed and was not restarted
+  bad_input = 1,   // malformed data or arguments: the message names what, where and what to do next
+  not_found,       // no such file, session, tensor or name
+  io,              // the operating system refused a read or a write
+  unsupported,     // well-formed, but something this build does not do
+  context_length,  // the prompt (and limit) does not fit the context: the message has both numbers
+  out_of_memory,   // page pool or host memory cannot hold it: the message has both numbers
+  overloaded,      // the waiting line is full: try again later
+  busy,            // the session has too many turns waiting
+  cancelled,       // stopped by its owner
+  timed_out,       // a deadline passed
+  shutting_down,   // the host is draining
+  step_failed,     // one step of this session failed; the session stands at its last committed token
+  engine_failed,   // the engine or the device failed and was not restarted
 };
 
 // The stable, lower-case name of a code ("bad_input"), for logs and wire formats.
 constexpr const char* name(ErrorCode code) {
   switch (code) {
-    case ErrorCode::bad_input: return "bad_input";
-    case ErrorCode::not_found: return "not_found";
-    case ErrorCode::io: return "io";
-    case ErrorCode::unsupported: return "unsupported";
-    case ErrorCode::context_length: return "context_length";
-    case ErrorCode::out_of_memory: return "out_of_memory";
-    case ErrorCode::overloaded: return "overloaded";
-    case ErrorCode::busy: return "busy";
-    case ErrorCode::cancelled: return "cancelled";
-    case ErrorCode::timed_out: return "timed_out";
-    case ErrorCode::shutting_down: return "shutting_down";
-    case ErrorCode::step_failed: return "step_failed";
-    case ErrorCode::engine_failed: return "engine_failed";
+    case ErrorCode::bad_input:
+      return "bad_input";
+    case ErrorCode::not_found:
+      return "not_found";
+    case ErrorCode::io:
+      return "io";
+    case ErrorCode::unsupported:
+      return "unsupported";
+    case ErrorCode::context_length:
+      return "context_length";
+    case ErrorCode::out_of_memory:
+      return "out_of_memory";
+    case ErrorCode::overloaded:
+      return "overloaded";
+    case ErrorCode::busy:
+      return "busy";
+    case ErrorCode::cancelled:
+      return "cancelled";
+    case ErrorCode::timed_out:
+      return "timed_out";
+    case ErrorCode::shutting_down:
+      return "shutting_down";
+    case ErrorCode::step_failed:
+      return "step_failed";
+    case ErrorCode::engine_failed:
+      return "engine_failed";
   }
   return "unknown";
 }

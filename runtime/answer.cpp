@@ -18,18 +18,23 @@ Result<void> TurnLimits::validate(std::int64_t vocabulary) const {
     }
   }
   for (TokenId token : end_tokens) {
-    if (token < 0 || token >= vocabulary) return wrong("end token " + std::to_string(token) + " is outside the vocabulary");
+    if (token < 0 || token >= vocabulary)
+      return wrong("end token " + std::to_string(token) + " is outside the vocabulary");
   }
   return {};
 }
 
 const char* name(FinishReason reason) {
   switch (reason) {
-    case FinishReason::none: return "none";
+    case FinishReason::none:
+      return "none";
     case FinishReason::end_token:
-    case FinishReason::stop_string: return "stop";
-    case FinishReason::length: return "length";
-    case FinishReason::cancelled: return "cancelled";
+    case FinishReason::stop_string:
+      return "stop";
+    case FinishReason::length:
+      return "length";
+    case FinishReason::cancelled:
+      return "cancelled";
   }
   return "none";
 }

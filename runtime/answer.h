@@ -22,11 +22,11 @@
 namespace troupe {
 
 struct TurnLimits {
-  std::int32_t max_tokens = 0;     // 0: until the context is full
-  std::int32_t min_tokens = 0;     // no end token before so many
-  bool ignore_eos = false;         // end tokens are never chosen
-  std::vector<std::string> stop{};   // at most kMaxStops, none empty
-  std::vector<TokenId> end_tokens{}; // in addition to the model's own
+  std::int32_t max_tokens = 0;        // 0: until the context is full
+  std::int32_t min_tokens = 0;        // no end token before so many
+  bool ignore_eos = false;            // end tokens are never chosen
+  std::vector<std::string> stop{};    // at most kMaxStops, none empty
+  std::vector<TokenId> end_tokens{};  // in addition to the model's own
 
   static constexpr std::size_t kMaxStops = 16;
   static constexpr std::size_t kMaxStopBytes = 1024;

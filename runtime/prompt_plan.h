@@ -39,9 +39,9 @@ struct PromptJob {
 };
 
 struct PromptPlan {
-  std::int64_t keep = 0;        // tokens of the history that stay
-  std::vector<TokenId> fresh;   // follow them
-  std::string text;             // what the history stands for afterwards
+  std::int64_t keep = 0;       // tokens of the history that stay
+  std::vector<TokenId> fresh;  // follow them
+  std::string text;            // what the history stands for afterwards
 };
 
 Result<PromptPlan> plan_prompt(const TextSide& side, const PromptJob& job);

@@ -3,8 +3,8 @@
 // The order of the rules, each skipped at its neutral value:
 //   logit bias -> repetition penalty -> frequency and presence penalties -> ban of end tokens -> temperature
 //   -> top-k -> top-p -> min-p -> draw.
-// The candidates that top_k leaves weigh exp(l / T - best / T). top_p keeps the fewest best ones whose weights sum to at
-// least p of all of these; min_p then drops those that weigh less than p times the best. The best always stays.
+// The candidates that top_k leaves weigh exp(l / T - best / T). top_p keeps the fewest best ones whose weights sum to
+// at least p of all of these; min_p then drops those that weigh less than p times the best. The best always stays.
 // temperature 0 is greedy: the largest logit after bias and penalties, ties to the lower id.
 // Repetition penalty counts prompt and answer (Keskar et al. 2019, CTRL: l > 0 ? l / r : l * r); frequency and presence
 // penalties count the answer only (as the OpenAI API words them: l - count * frequency - (count > 0) * presence).
@@ -21,13 +21,13 @@
 namespace troupe {
 
 struct SamplingParams {
-  float temperature = 0.8f;                           // >= 0
-  std::int32_t top_k = 40;                            // 0: all
-  float top_p = 0.95f;                                // 0 < p <= 1
-  float min_p = 0.05f;                                // 0 <= p <= 1, relative to the best candidate
-  float repetition_penalty = 1.0f;                    // > 0
-  float frequency_penalty = 0.0f;                     // -2 .. 2
-  float presence_penalty = 0.0f;                      // -2 .. 2
+  float temperature = 0.8f;                             // >= 0
+  std::int32_t top_k = 40;                              // 0: all
+  float top_p = 0.95f;                                  // 0 < p <= 1
+  float min_p = 0.05f;                                  // 0 <= p <= 1, relative to the best candidate
+  float repetition_penalty = 1.0f;                      // > 0
+  float frequency_penalty = 0.0f;                       // -2 .. 2
+  float presence_penalty = 0.0f;                        // -2 .. 2
   std::vector<std::pair<TokenId, float>> logit_bias{};  // added to the raw logit; -100 and below bans the token
   std::uint64_t seed = 0;
 

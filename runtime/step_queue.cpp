@@ -9,7 +9,9 @@ namespace troupe {
 namespace {
 
 // A new figure counts a quarter: three launches forget most of a disturbed one.
-double blend(double old_value, double new_value) { return old_value + 0.25 * (new_value - old_value); }
+double blend(double old_value, double new_value) {
+  return old_value + 0.25 * (new_value - old_value);
+}
 
 }  // namespace
 

@@ -51,8 +51,8 @@ class LaunchCost {
   std::int64_t rows_within(Seconds budget) const;
 
  private:
-  double base_ = 0.0;       // seconds of a launch of one row; 0: none seen yet
-  double per_row_ = 2e-3;   // seconds of each further row; a slow machine's figure until a wide launch was seen
+  double base_ = 0.0;      // seconds of a launch of one row; 0: none seen yet
+  double per_row_ = 2e-3;  // seconds of each further row; a slow machine's figure until a wide launch was seen
 };
 
 class StepQueue {

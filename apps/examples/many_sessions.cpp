@@ -71,7 +71,8 @@ class Asker {
   SessionActor open() {
     SessionActor session;
     self_->request(host_, kLimit, open_atom_v, OpenSession{})
-        .receive([&](SessionActor& opened) { session = std::move(opened); }, [&](caf::error& error) { give_up(error); });
+        .receive([&](SessionActor& opened) { session = std::move(opened); },
+                 [&](caf::error& error) { give_up(error); });
     return session;
   }
 

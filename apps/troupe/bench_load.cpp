@@ -16,7 +16,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr auto kLimit = std::chrono::hours(1);
 
-double seconds_between(Clock::time_point a, Clock::time_point b) { return std::chrono::duration<double>(b - a).count(); }
+double seconds_between(Clock::time_point a, Clock::time_point b) {
+  return std::chrono::duration<double>(b - a).count();
+}
 
 // Distinct prompts of plain tokens, spread over the vocabulary by a fixed rule.
 std::vector<TokenId> prompt_of(int session, std::int32_t tokens, std::int64_t vocabulary) {
@@ -85,7 +87,9 @@ class CollectorState {
     outcome_.tokens.resize(sessions_.size());
     outcome_.ends.resize(sessions_.size());
     for (std::size_t i = 0; i < sessions_.size(); ++i) {
-      self_->request(sessions_[i], kLimit, say_atom_v, turn_of(static_cast<int>(i), load_, vocabulary_), SinkActor(self_))
+      self_
+          ->request(sessions_[i], kLimit, say_atom_v, turn_of(static_cast<int>(i), load_, vocabulary_),
+                    SinkActor(self_))
           .then(
               [this, i](TurnEnd& end) {
                 outcome_.ends[i] = std::move(end);
@@ -145,7 +149,8 @@ LoadResult digest(Outcome outcome, LaunchStats launches) {
     result.first_token_ms.push_back(1e3 * seconds_between(outcome.began, times.front()));
     last_first = std::max(last_first, times.front());
     last = std::max(last, times.back());
-    for (std::size_t k = 1; k < times.size(); ++k) result.gap_ms.push_back(1e3 * seconds_between(times[k - 1], times[k]));
+    for (std::size_t k = 1; k < times.size(); ++k)
+      result.gap_ms.push_back(1e3 * seconds_between(times[k - 1], times[k]));
   }
   result.seconds = seconds_between(outcome.began, last);
   result.decode_seconds = seconds_between(last_first, last);
@@ -214,11 +219,16 @@ LoopResult run_loop(Engine& engine, const Load& load) {
     }
   };
   for (std::size_t i = 0; i < next.size(); ++i) launch(i, 1);
-  const auto began = Clock::now();
-  for (std::int32_t t = 1; t < load.generate; ++t) launch(0, next.size());
-  const double seconds = seconds_between(began, Clock::now());
-  result.seconds_a_launch = seconds / std::max(1, load.generate - 1);
-  result.tokens_per_second = static_cast<double>(next.size()) * (load.generate - 1) / seconds;
+  std::vector<double> seconds;
+  for (std::int32_t t = 1; t < load.generate; ++t) {
+    const auto began = Clock::now();
+    launch(0, next.size());
+    seconds.push_back(seconds_between(began, Clock::now()));
+  }
+  const double total = std::accumulate(seconds.begin(), seconds.end(), 0.0);
+  result.tokens_per_second = static_cast<double>(next.size() * seconds.size()) / total;
+  std::ranges::nth_element(seconds, seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2));
+  result.seconds_a_launch = seconds[seconds.size() / 2];
   return result;
 }
 

@@ -22,13 +22,13 @@ struct Load {
 };
 
 struct LoadResult {
-  double seconds = 0;                     // from the first request to the last token
-  double decode_seconds = 0;              // from the first launch in which all decode to the last token
-  double tokens_per_second = 0;           // all sessions together, over the time in which they decode
-  std::vector<double> first_token_ms;     // by session
-  std::vector<double> gap_ms;             // between tokens, all sessions
+  double seconds = 0;                  // from the first request to the last token
+  double decode_seconds = 0;           // from the first launch in which all decode to the last token
+  double tokens_per_second = 0;        // all sessions together, over the time in which they decode
+  std::vector<double> first_token_ms;  // by session
+  std::vector<double> gap_ms;          // between tokens, all sessions
   LaunchStats launches;
-  double mean_width = 0;                  // sessions in a launch, from the last first token to the first end
+  double mean_width = 0;  // sessions in a launch, from the last first token to the first end
   std::vector<std::vector<TokenId>> answers;
 };
 
@@ -36,7 +36,7 @@ struct LoadResult {
 Result<LoadResult> run_load(const std::shared_ptr<Engine>& engine, const Load& load);
 
 struct LoopResult {
-  double seconds_a_launch = 0;  // decode launches only
+  double seconds_a_launch = 0;  // the median decode launch
   double tokens_per_second = 0;
   std::vector<std::vector<TokenId>> answers;
 };

@@ -11,12 +11,15 @@ namespace {
 
 constexpr int kVersion = 1;
 
-Error io_error(const std::string& path, const char* what) { return {ErrorCode::io, path + ": " + what}; }
+Error io_error(const std::string& path, const char* what) {
+  return {ErrorCode::io, path + ": " + what};
+}
 
 }  // namespace
 
 Result<void> save_chat(const std::string& path, const Transcript& transcript) {
-  nlohmann::ordered_json chat{{"troupe_chat", kVersion}, {"messages", nlohmann::json::array()}, {"tokens", transcript.tokens}};
+  nlohmann::ordered_json chat{
+      {"troupe_chat", kVersion}, {"messages", nlohmann::json::array()}, {"tokens", transcript.tokens}};
   for (const Message& message : transcript.messages) {
     chat["messages"].push_back({{"role", message.role}, {"content", message.content}});
   }

@@ -1,5 +1,5 @@
-// The subcommands of the program `troupe`. Each add_ function declares its flags and, when it was chosen, leaves what is
-// to be run in `action`.
+// The subcommands of the program `troupe`. Each add_ function declares its flags and, when it was chosen, leaves what
+// is to be run in `action`.
 //
 // Exit codes: 0 done, 1 failed, 2 wrong use. Results go to stdout, everything else to stderr.
 #pragma once

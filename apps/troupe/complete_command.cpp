@@ -40,8 +40,8 @@ int complete(const Flags& flags) {
   auto end = stream(*host, flags, std::move(*prompt), interrupt);
   std::fputc('\n', stdout);
   if (!end) return complain(end.error());
-  std::fprintf(stderr, "%lld prompt tokens, %zu tokens, %s\n", static_cast<long long>(end->prompt_tokens), end->tokens.size(),
-               name(end->reason));
+  std::fprintf(stderr, "%lld prompt tokens, %zu tokens, %s\n", static_cast<long long>(end->prompt_tokens),
+               end->tokens.size(), name(end->reason));
   return kDone;
 }
 

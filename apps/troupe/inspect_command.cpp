@@ -1,9 +1,8 @@
-#include "runtime/load/inspect.h"
-
 #include <cstdio>
 
 #include "apps/troupe/command.h"
 #include "apps/troupe/options.h"
+#include "runtime/load/inspect.h"
 #include "runtime/load/vocabulary_data.h"
 #include "runtime/text/chat_template.h"
 #include "runtime/text/tokenizer.h"
@@ -55,7 +54,8 @@ int inspect(const Flags& flags) {
 }  // namespace
 
 void add_inspect(CLI::App& program, Action& action) {
-  CLI::App* command = program.add_subcommand("inspect", "Show a file's metadata, tensors, sizes, tokenizer and template");
+  CLI::App* command =
+      program.add_subcommand("inspect", "Show a file's metadata, tensors, sizes, tokenizer and template");
   auto flags = std::make_shared<Flags>();
   command->add_option("MODEL", flags->model, "A GGUF file")->required();
   command->add_flag("--summary", flags->summary, "Leave the tensor table out");

@@ -4,7 +4,6 @@
 #include <signal.h>
 #include <termios.h>
 #include <unistd.h>
-
 #include <utility>
 
 namespace troupe::app {

@@ -1,9 +1,8 @@
-#include "runtime/perplexity.h"
-
 #include <cstdio>
 
 #include "apps/troupe/command.h"
 #include "apps/troupe/options.h"
+#include "runtime/perplexity.h"
 
 namespace troupe::app {
 namespace {
@@ -45,7 +44,8 @@ void add_perplexity(CLI::App& program, Action& action) {
   auto flags = std::make_shared<Flags>();
   flags->model.add_to(*command);
   command->add_option("TEXT", flags->text, "A text file; -: stdin")->required();
-  command->add_option("--window", flags->window, "Tokens of a window, each with an empty cache; 0: one window")->capture_default_str();
+  command->add_option("--window", flags->window, "Tokens of a window, each with an empty cache; 0: one window")
+      ->capture_default_str();
   command->add_flag("--f32", flags->float_weights, "Expand the weights to F32 first (4 to 8 times the memory)");
   command->callback([flags, &action] { action = [flags] { return run_perplexity(*flags); }; });
 }

@@ -1,12 +1,11 @@
 // troupe run: a chat in the terminal.
-#include <editline/readline.h>
-#include <unistd.h>
-
 #include <cstdio>
 #include <cstdlib>
+#include <editline/readline.h>
 #include <iostream>
 #include <optional>
 #include <sstream>
+#include <unistd.h>
 
 #include "apps/troupe/chat_file.h"
 #include "apps/troupe/command.h"
@@ -38,7 +37,10 @@ struct FreeLine {
 class Chat {
  public:
   Chat(Host host, const Flags& flags, Interrupt& interrupt)
-      : host_(std::move(host)), flags_(flags), interrupt_(interrupt), terminal_(::isatty(STDIN_FILENO) && ::isatty(STDOUT_FILENO)) {
+      : host_(std::move(host)),
+        flags_(flags),
+        interrupt_(interrupt),
+        terminal_(::isatty(STDIN_FILENO) && ::isatty(STDOUT_FILENO)) {
     const char* no_color = std::getenv("NO_COLOR");
     color_ = terminal_ && (no_color == nullptr || *no_color == '\0');
   }
@@ -109,7 +111,8 @@ class Chat {
       return false;
     }
     last_ = std::move(*end);
-    if (last_->reason == FinishReason::length) std::fputs("(cut: the limit of tokens, or the context, is reached)\n", stderr);
+    if (last_->reason == FinishReason::length)
+      std::fputs("(cut: the limit of tokens, or the context, is reached)\n", stderr);
     return true;
   }
 
@@ -168,19 +171,22 @@ class Chat {
   void load(const std::string& path) {
     if (path.empty()) return static_cast<void>(std::fputs("/load wants a file name\n", stderr));
     auto transcript = load_chat(path);
-    report(transcript ? open("", std::move(*transcript)) : Result<void>(transcript.error()), "loaded; the next turn computes it anew");
+    report(transcript ? open("", std::move(*transcript)) : Result<void>(transcript.error()),
+           "loaded; the next turn computes it anew");
   }
 
   void show_stats() {
     if (last_) {
       const double tokens = static_cast<double>(last_->tokens.size());
-      std::fprintf(stderr, "last answer: %lld prompt tokens (%lld cached, first token after %.0f ms), %.0f tokens, %.1f tokens/s\n",
-                   static_cast<long long>(last_->prompt_tokens), static_cast<long long>(last_->cached_tokens),
-                   1e3 * last_->prefill.count(), tokens, last_->decode.count() > 0 ? (tokens - 1) / last_->decode.count() : 0.0);
+      std::fprintf(
+          stderr,
+          "last answer: %lld prompt tokens (%lld cached, first token after %.0f ms), %.0f tokens, %.1f tokens/s\n",
+          static_cast<long long>(last_->prompt_tokens), static_cast<long long>(last_->cached_tokens),
+          1e3 * last_->prefill.count(), tokens, last_->decode.count() > 0 ? (tokens - 1) / last_->decode.count() : 0.0);
     }
     if (auto info = host_.describe()) {
-      std::fprintf(stderr, "%s; %lld of %lld pages free\n", info->engine.c_str(), static_cast<long long>(info->pages_free),
-                   static_cast<long long>(info->pages_total));
+      std::fprintf(stderr, "%s; %lld of %lld pages free\n", info->engine.c_str(),
+                   static_cast<long long>(info->pages_free), static_cast<long long>(info->pages_total));
     }
   }
 
@@ -203,7 +209,8 @@ int run(const Flags& flags) {
 }  // namespace
 
 void add_run(CLI::App& program, Action& action) {
-  CLI::App* command = program.add_subcommand("run", "Chat in the terminal, or with what is piped in (a message a line)");
+  CLI::App* command =
+      program.add_subcommand("run", "Chat in the terminal, or with what is piped in (a message a line)");
   auto flags = std::make_shared<Flags>();
   flags->model.add_to(*command);
   flags->sampling.add_to(*command);

@@ -27,7 +27,9 @@ Result<Tokenizer> open_tokenizer(const std::string& path) {
   return Tokenizer::create(std::make_shared<Vocabulary>(std::move(*vocabulary)));
 }
 
-Tokenizer::Specials specials(bool parse) { return parse ? Tokenizer::Specials::parse : Tokenizer::Specials::as_text; }
+Tokenizer::Specials specials(bool parse) {
+  return parse ? Tokenizer::Specials::parse : Tokenizer::Specials::as_text;
+}
 
 // One line {"text": ..., "parse_special": bool} in, one line {"ids": [...]} out. A bad line ends it, by its number.
 int tokenize_lines(const Tokenizer& tokenizer) {
@@ -37,9 +39,11 @@ int tokenize_lines(const Tokenizer& tokenizer) {
     const bool usable = request.is_object() && request.contains("text") && request["text"].is_string() &&
                         (!request.contains("parse_special") || request["parse_special"].is_boolean());
     if (!usable) {
-      return complain({ErrorCode::bad_input, "line " + std::to_string(number) + R"( is not {"text": "...", "parse_special": true|false})"});
+      return complain({ErrorCode::bad_input,
+                       "line " + std::to_string(number) + R"( is not {"text": "...", "parse_special": true|false})"});
     }
-    const auto ids = tokenizer.encode(request["text"].get<std::string>(), specials(request.value("parse_special", false)));
+    const auto ids =
+        tokenizer.encode(request["text"].get<std::string>(), specials(request.value("parse_special", false)));
     std::cout << nlohmann::json{{"ids", ids}}.dump() << '\n';
   }
   return kDone;

@@ -26,7 +26,7 @@ struct WeightRequest {
 struct WeightOptions {
   bool expand_to_f32 = false;  // store every matrix as F32
   int threads = 2;
-  std::function<void(std::uint64_t done, std::uint64_t total)> progress;  // file bytes; called on the caller's thread
+  std::function<void(std::uint64_t done, std::uint64_t total)> progress{};  // file bytes; called on the caller's thread
 
   static constexpr std::size_t kStaging = std::size_t{8} << 20;
 };

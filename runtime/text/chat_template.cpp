@@ -4,10 +4,10 @@
 #include <stdexcept>
 #include <utility>
 
-#include "runtime/text/jinja/variables_json.h"
 #include "runtime/text/jinja/interpreter.h"
 #include "runtime/text/jinja/parser.h"
 #include "runtime/text/jinja/template.h"
+#include "runtime/text/jinja/variables_json.h"
 #include "runtime/text/utf8.h"
 
 namespace troupe {

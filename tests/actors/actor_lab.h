@@ -2,7 +2,6 @@
 #pragma once
 
 #include <gtest/gtest.h>
-
 #include <memory>
 #include <string>
 #include <thread>
@@ -56,7 +55,8 @@ inline Turn token_turn(std::vector<TokenId> tokens, int max_tokens, std::uint64_
 inline std::vector<TokenId> solo(Engine& engine, const Turn& turn) {
   KvCache cache(engine.pages());
   std::vector<TokenId> next = turn.tokens, answer;
-  if (!cache.reserve(static_cast<std::int64_t>(next.size()) + turn.limits.max_tokens)) throw std::runtime_error("no pages");
+  if (!cache.reserve(static_cast<std::int64_t>(next.size()) + turn.limits.max_tokens))
+    throw std::runtime_error("no pages");
   while (static_cast<int>(answer.size()) < turn.limits.max_tokens) {
     const KvLease lease = cache.lend();
     const std::size_t rows = std::min(next.size(), static_cast<std::size_t>(engine.max_rows()));
@@ -106,7 +106,8 @@ class ActorLab {
   Result<Answer> ask(const Receiver& receiver, const Message&... message) {
     Result<Answer> answer = Error{ErrorCode::engine_failed, "no answer"};
     self_->request(receiver, std::chrono::seconds(120), message...)
-        .receive([&](Answer& value) { answer = std::move(value); }, [&](caf::error& error) { answer = from_caf(error); });
+        .receive([&](Answer& value) { answer = std::move(value); },
+                 [&](caf::error& error) { answer = from_caf(error); });
     return answer;
   }
 
@@ -121,7 +122,8 @@ class ActorLab {
   // Waits until no session is left (closing is asynchronous) and gives the free pages.
   std::int64_t free_pages_at_rest() {
     for (int i = 0; i < 500 && describe().sessions > 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    for (int i = 0; i < 500 && engine_->pages()->used() > 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    for (int i = 0; i < 500 && engine_->pages()->used() > 0; ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
     return engine_->pages()->free();
   }
 

@@ -26,7 +26,8 @@ const std::string& long_context_path() {
 
 class Chaos {
  public:
-  explicit Chaos(unsigned seed) : lab_({}, options(), long_context_path()), random_(seed), silent_(spawn_silent_sink(lab_.system())) {}
+  explicit Chaos(unsigned seed)
+      : lab_({}, options(), long_context_path()), random_(seed), silent_(spawn_silent_sink(lab_.system())) {}
 
   // 1,792 tokens. The neighbour holds up to 25 pages; a turn of 1,710 tokens needs 107 and has to wait for it.
   static constexpr int kPages = 112;
@@ -66,7 +67,8 @@ class Chaos {
       whole.tokens = tokens;
       return whole;
     }();
-    neighbour_running_.emplace(lab_.self()->request(neighbour_, std::chrono::seconds(120), say_atom_v, neighbour_turn_));
+    neighbour_running_.emplace(
+        lab_.self()->request(neighbour_, std::chrono::seconds(120), say_atom_v, neighbour_turn_));
     ++neighbour_turns_;
   }
 
@@ -77,8 +79,11 @@ class Chaos {
 
   void finish_neighbour() {
     if (!neighbour_running_) return;
-    neighbour_running_->receive([&](TurnEnd& end) { answers_.push_back({neighbour_expected_, end.tokens}); },
-                                [](caf::error& error) { ADD_FAILURE() << caf::to_string(error); });
+    neighbour_running_->receive(
+        [&](TurnEnd& end) {
+          answers_.push_back({neighbour_expected_, end.tokens});
+        },
+        [](caf::error& error) { ADD_FAILURE() << caf::to_string(error); });
     neighbour_running_.reset();
     // The session is closed before its context fills; the next turn begins with a new one.
     if (neighbour_expected_.tokens.size() > 300) {
@@ -95,9 +100,12 @@ class Chaos {
         turn.text = std::string(20'000 + static_cast<std::size_t>(below(20'000)), 'a');  // goes to the text actor
         return turn;
       }
-      case SessionPhase::prefilling: return token_turn(prompt(below(1000), 900 + below(200)), 4);
-      case SessionPhase::queued: return token_turn(prompt(below(1000), 10), 1700);
-      default: return token_turn(prompt(below(1000), 3), 60);
+      case SessionPhase::prefilling:
+        return token_turn(prompt(below(1000), 900 + below(200)), 4);
+      case SessionPhase::queued:
+        return token_turn(prompt(below(1000), 10), 1700);
+      default:
+        return token_turn(prompt(below(1000), 3), 60);
     }
   }
 
@@ -122,11 +130,16 @@ class Chaos {
   void settle(SessionPhase wanted) {
     switch (wanted) {
       case SessionPhase::idle:
-      case SessionPhase::planning: return;
-      case SessionPhase::prefilling: return std::this_thread::sleep_for(std::chrono::microseconds(below(1000)));
-      case SessionPhase::queued: return std::this_thread::sleep_for(std::chrono::microseconds(200 + below(500)));
-      case SessionPhase::decoding: return std::this_thread::sleep_for(std::chrono::microseconds(800 + below(3000)));
-      case SessionPhase::parked: return std::this_thread::sleep_for(std::chrono::microseconds(3000 + below(3000)));
+      case SessionPhase::planning:
+        return;
+      case SessionPhase::prefilling:
+        return std::this_thread::sleep_for(std::chrono::microseconds(below(1000)));
+      case SessionPhase::queued:
+        return std::this_thread::sleep_for(std::chrono::microseconds(200 + below(500)));
+      case SessionPhase::decoding:
+        return std::this_thread::sleep_for(std::chrono::microseconds(800 + below(3000)));
+      case SessionPhase::parked:
+        return std::this_thread::sleep_for(std::chrono::microseconds(3000 + below(3000)));
     }
   }
 
@@ -138,7 +151,8 @@ class Chaos {
       ++deaths_;
       return;
     }
-    const auto met = how == 1 ? lab_.ask<SessionPhase>(victim, stop_atom_v) : lab_.ask<SessionPhase>(victim, close_atom_v);
+    const auto met =
+        how == 1 ? lab_.ask<SessionPhase>(victim, stop_atom_v) : lab_.ask<SessionPhase>(victim, close_atom_v);
     ASSERT_TRUE(met) << met.error().message;
     ++hits_[static_cast<std::size_t>(*met)];
     if (how == 1) lab_.self()->send(victim, close_atom_v);
@@ -149,11 +163,13 @@ class Chaos {
     for (const auto& [turn, tokens] : answers_) wrong += solo(lab_.engine(), turn) == tokens ? 0 : 1;
     EXPECT_EQ(wrong, 0) << "a neighbour's tokens changed";
     std::cout << "hits:";
-    for (int p = 0; p < kPhases; ++p) std::cout << ' ' << name(static_cast<SessionPhase>(p)) << ' ' << hits_[static_cast<std::size_t>(p)];
+    for (int p = 0; p < kPhases; ++p)
+      std::cout << ' ' << name(static_cast<SessionPhase>(p)) << ' ' << hits_[static_cast<std::size_t>(p)];
     std::cout << "; killed " << deaths_ << "; neighbour turns " << neighbour_turns_ << ", " << wrong << " changed\n";
   }
 
-  using Pending = decltype(std::declval<caf::scoped_actor&>()->request(SessionActor(), std::chrono::seconds(1), say_atom_v, Turn()));
+  using Pending = decltype(std::declval<caf::scoped_actor&>()->request(SessionActor(), std::chrono::seconds(1),
+                                                                       say_atom_v, Turn()));
 
   ActorLab lab_;
   std::mt19937 random_;
@@ -171,7 +187,8 @@ TEST(Chaos, cancels_and_deaths_in_every_phase_leave_no_page_and_no_neighbour_cha
   Chaos chaos(42);
   chaos.run(hits);
   for (int phase = 0; phase < kPhases; ++phase) {
-    EXPECT_GE(chaos.hits()[static_cast<std::size_t>(phase)], small_scale() ? 1 : 100) << name(static_cast<SessionPhase>(phase));
+    EXPECT_GE(chaos.hits()[static_cast<std::size_t>(phase)], small_scale() ? 1 : 100)
+        << name(static_cast<SessionPhase>(phase));
   }
 }
 
@@ -188,8 +205,11 @@ TEST(Chaos, a_host_starts_and_stops_a_thousand_times) {
     const HostControl host = spawn_supervisor(system, shared, {});
     if (i % 3 != 0) {  // with a session that is still in a turn, or that has ended one, or with none
       self->request(host, std::chrono::seconds(60), open_atom_v, OpenSession{})
-          .receive([&](SessionActor& session) { caf::anon_send(session, say_atom_v, token_turn(prompt(i, 4), i % 3 == 1 ? 1 : 50)); },
-                   [](caf::error& error) { FAIL() << caf::to_string(error); });
+          .receive(
+              [&](SessionActor& session) {
+                caf::anon_send(session, say_atom_v, token_turn(prompt(i, 4), i % 3 == 1 ? 1 : 50));
+              },
+              [](caf::error& error) { FAIL() << caf::to_string(error); });
     }
     self->send_exit(host, caf::exit_reason::user_shutdown);
     self->wait_for(host);

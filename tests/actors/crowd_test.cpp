@@ -23,11 +23,13 @@ struct Watch {
   RunBatch run() {
     return [this](std::span<Slice> batch) {
       for (const Slice& slice : batch) {
-        if (slice.position == 0 && slice.tokens.size() > 1 && slice.tokens[0] == probe[0] && slice.tokens[1] == probe[1]) {
+        if (slice.position == 0 && slice.tokens.size() > 1 && slice.tokens[0] == probe[0] &&
+            slice.tokens[1] == probe[1]) {
           pages = slice.cache->pages()[0];
         }
       }
-      const bool there = std::any_of(batch.begin(), batch.end(), [&](const Slice& slice) { return slice.cache->pages()[0] == pages; });
+      const bool there =
+          std::any_of(batch.begin(), batch.end(), [&](const Slice& slice) { return slice.cache->pages()[0] == pages; });
       launches += there ? 1 : 0;
       shared += there && batch.size() > 1 ? 1 : 0;
       engine->run(batch);
@@ -56,12 +58,14 @@ void crowd(int others, int max_rows) {
   std::shuffle(arrival.begin(), arrival.end(), order);
   // The neighbours' answers are long enough to be there until the probe has ended.
   for (int i : arrival) {
-    pending.push_back(lab.self()->request(sessions[static_cast<std::size_t>(i)], std::chrono::seconds(120), say_atom_v, token_turn(prompt(i, 3 + i % 40), 900)));
+    pending.push_back(lab.self()->request(sessions[static_cast<std::size_t>(i)], std::chrono::seconds(120), say_atom_v,
+                                          token_turn(prompt(i, 3 + i % 40), 900)));
   }
   const Turn turn = token_turn(watch.probe, 40, 11);
   const auto end = lab.say(probe, turn);
   for (const SessionActor& session : sessions) lab.self()->send(session, stop_atom_v);
-  for (auto& response : pending) response.receive([](TurnEnd&) {}, [](caf::error& error) { ADD_FAILURE() << caf::to_string(error); });
+  for (auto& response : pending)
+    response.receive([](TurnEnd&) {}, [](caf::error& error) { ADD_FAILURE() << caf::to_string(error); });
   ASSERT_TRUE(end) << end.error().message;
   EXPECT_EQ(end->tokens, solo(lab.engine(), turn));
   std::cout << "probe among " << others << ": " << watch.shared << " of " << watch.launches << " launches shared\n";

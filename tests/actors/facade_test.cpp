@@ -1,8 +1,7 @@
-#include "actors/troupe.h"
-
 #include <atomic>
 #include <thread>
 
+#include "actors/troupe.h"
 #include "tests/actors/actor_lab.h"
 
 namespace troupe::test {
@@ -35,7 +34,8 @@ TEST(Facade, serves_sixteen_plain_threads_on_one_object) {
   }
   EXPECT_EQ(wrong, 0);
   for (int i = 0; i < 16; ++i) {
-    EXPECT_EQ(answers[static_cast<std::size_t>(i)], solo(**engine, token_turn(prompt(i, 10 + i), 20, static_cast<std::uint64_t>(i))));
+    EXPECT_EQ(answers[static_cast<std::size_t>(i)],
+              solo(**engine, token_turn(prompt(i, 10 + i), 20, static_cast<std::uint64_t>(i))));
   }
 }
 
@@ -61,7 +61,8 @@ TEST(Facade, stops_when_the_callback_says_so_or_another_thread_does) {
   auto session = host.open_session();
   ASSERT_TRUE(session);
   int deltas = 0;
-  const auto by_callback = session->take(token_turn(prompt(1, 10), 900), [&](const TextDelta&) { return ++deltas < 3; });
+  const auto by_callback =
+      session->take(token_turn(prompt(1, 10), 900), [&](const TextDelta&) { return ++deltas < 3; });
   ASSERT_TRUE(by_callback);
   EXPECT_EQ(by_callback->reason, FinishReason::cancelled);
   auto other = host.open_session();

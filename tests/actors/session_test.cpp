@@ -60,9 +60,8 @@ TEST(Session, parks_when_its_sink_gives_no_credit_and_goes_on_where_it_stopped) 
   Turn turn = token_turn(prompt(4, 20), 60);
   turn.credit = 5;
   std::atomic<int> deltas{0};
-  const SinkActor sink = lab.system().spawn([&](SinkActor::pointer) -> SinkActor::behavior_type {
-    return {[&](const TextDelta&) { ++deltas; }};
-  });
+  const SinkActor sink = lab.system().spawn(
+      [&](SinkActor::pointer) -> SinkActor::behavior_type { return {[&](const TextDelta&) { ++deltas; }}; });
   auto pending = lab.self()->request(session, std::chrono::seconds(60), say_atom_v, turn, sink);
   while (deltas < 5) std::this_thread::yield();
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
@@ -72,7 +71,8 @@ TEST(Session, parks_when_its_sink_gives_no_credit_and_goes_on_where_it_stopped) 
   EXPECT_EQ(lab.engine().counters().launches, launches) << "a parked session must not compute";
   lab.self()->send(session, credit_atom_v, std::int32_t{1000});
   TurnEnd end;
-  pending.receive([&](TurnEnd& ended) { end = std::move(ended); }, [](caf::error& error) { FAIL() << caf::to_string(error); });
+  pending.receive([&](TurnEnd& ended) { end = std::move(ended); },
+                  [](caf::error& error) { FAIL() << caf::to_string(error); });
   EXPECT_EQ(end.tokens, solo(lab.engine(), turn));
   lab.self()->send_exit(sink, caf::exit_reason::user_shutdown);
 }
@@ -84,7 +84,8 @@ TEST(Session, stops_at_once_and_stays_usable_at_its_last_token) {
   while (lab.engine().counters().sampled < 5) std::this_thread::yield();
   lab.self()->send(session, stop_atom_v);
   TurnEnd cut;
-  pending.receive([&](TurnEnd& ended) { cut = std::move(ended); }, [](caf::error& error) { FAIL() << caf::to_string(error); });
+  pending.receive([&](TurnEnd& ended) { cut = std::move(ended); },
+                  [](caf::error& error) { FAIL() << caf::to_string(error); });
   EXPECT_EQ(cut.reason, FinishReason::cancelled);
   const auto full = solo(lab.engine(), token_turn(prompt(5, 10), static_cast<int>(cut.tokens.size())));
   EXPECT_EQ(cut.tokens, full) << "what was answered is a prefix of the undisturbed answer";
@@ -109,7 +110,8 @@ TEST(Session, queues_four_turns_and_says_busy_to_the_next) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::busy);
   for (auto& response : pending) {
-    response.receive([](TurnEnd& end) { EXPECT_FALSE(end.tokens.empty()); }, [](caf::error& error) { ADD_FAILURE() << caf::to_string(error); });
+    response.receive([](TurnEnd& end) { EXPECT_FALSE(end.tokens.empty()); },
+                     [](caf::error& error) { ADD_FAILURE() << caf::to_string(error); });
   }
 }
 

@@ -30,7 +30,8 @@ TEST(Supervisor, starts_a_new_batcher_and_no_session_loses_a_token) {
   using Pending = decltype(lab.self()->request(sessions[0], std::chrono::seconds(60), say_atom_v, Turn()));
   std::vector<Pending> pending;
   for (int i = 0; i < 4; ++i) {
-    pending.push_back(lab.self()->request(sessions[static_cast<std::size_t>(i)], std::chrono::seconds(60), say_atom_v, token_turn(prompt(i, 30), 60)));
+    pending.push_back(lab.self()->request(sessions[static_cast<std::size_t>(i)], std::chrono::seconds(60), say_atom_v,
+                                          token_turn(prompt(i, 30), 60)));
   }
   for (int i = 0; i < 4; ++i) {
     pending[static_cast<std::size_t>(i)].receive(
@@ -90,7 +91,8 @@ TEST(Supervisor, drains_refuses_opens_and_answers_when_the_last_session_has_gone
   const SessionActor idle = lab.open(), session = lab.open();
   Turn turn = token_turn(prompt(1, 5), 900);
   turn.credit = 1;  // a sink that gives no credit: the turn is in work until it is stopped
-  const SinkActor silent = lab.system().spawn([](SinkActor::pointer) -> SinkActor::behavior_type { return {[](const TextDelta&) {}}; });
+  const SinkActor silent =
+      lab.system().spawn([](SinkActor::pointer) -> SinkActor::behavior_type { return {[](const TextDelta&) {}}; });
   caf::anon_send(session, say_atom_v, turn, silent);
   EXPECT_FALSE(*lab.ask<bool>(lab.host(), drain_atom_v, caf::timespan(std::chrono::milliseconds(300))));
   EXPECT_EQ(lab.describe().sessions, 1) << "the idle one has gone";

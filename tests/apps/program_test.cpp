@@ -1,15 +1,14 @@
 // The program and the examples as a user runs them: what they print, where, and how they end.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <sys/wait.h>
-
 #include <array>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <sys/wait.h>
 
 #include "tests/support/scratch_folder.h"
 #include "tests/support/tiny_model.h"
@@ -36,7 +35,8 @@ class Program : public testing::Test {
     FILE* pipe = ::popen(line.c_str(), "r");
     if (pipe == nullptr) return ended;
     std::array<char, 4096> buffer;
-    for (std::size_t got = 0; (got = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;) ended.out.append(buffer.data(), got);
+    for (std::size_t got = 0; (got = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;)
+      ended.out.append(buffer.data(), got);
     const int status = ::pclose(pipe);
     ended.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     std::ifstream file(err);
@@ -106,7 +106,8 @@ TEST_F(Program, saves_and_loads_a_chat) {
 }
 
 TEST_F(Program, tokenizes_lines_of_json) {
-  const Ended ended = run(R"(printf '{"text":"hi<|im_end|>","parse_special":true}\n{"text":"hi<|im_end|>"}\n' | $B/troupe tokenize $M --jsonl)");
+  const Ended ended = run(
+      R"(printf '{"text":"hi<|im_end|>","parse_special":true}\n{"text":"hi<|im_end|>"}\n' | $B/troupe tokenize $M --jsonl)");
   EXPECT_EQ(ended.code, 0) << ended.err;
   const std::size_t end = ended.out.find('\n');
   const auto parsed = nlohmann::json::parse(ended.out.substr(0, end))["ids"];
@@ -119,7 +120,8 @@ TEST_F(Program, tokenizes_lines_of_json) {
 }
 
 TEST_F(Program, measures_and_reports_as_json) {
-  const Ended ended = run("$B/troupe bench $M --sessions 1,3 --prompt 8 --generate 12 --json --kv-memory 16 --no-table --no-bandwidth");
+  const Ended ended =
+      run("$B/troupe bench $M --sessions 1,3 --prompt 8 --generate 12 --json --kv-memory 16 --no-table --no-bandwidth");
   ASSERT_EQ(ended.code, 0) << ended.err;
   const auto report = nlohmann::json::parse(ended.out);
   ASSERT_EQ(report["runs"].size(), 2u);

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "tests/load/open_model.h"
+#include "tests/support/random.h"
 #include "tests/support/scratch_folder.h"
 #include "tests/support/test_scale.h"
 #include "tests/support/tiny_model.h"

@@ -2,13 +2,13 @@
 #include <algorithm>
 
 #include "runtime/text/jinja/characters.h"
-#include "runtime/text/jinja/variables_json.h"
 #include "runtime/text/jinja/filters.h"
 #include "runtime/text/jinja/interpreter.h"
 #include "runtime/text/jinja/methods.h"
 #include "runtime/text/jinja/operators.h"
 #include "runtime/text/jinja/print.h"
 #include "runtime/text/jinja/sequences.h"
+#include "runtime/text/jinja/variables_json.h"
 
 namespace troupe::jinja {
 namespace {
