@@ -73,6 +73,7 @@ TEST(Supervisor, makes_a_turn_wait_until_pages_are_free) {
   ActorLab lab({}, small);
   const SessionActor first = lab.open(), second = lab.open();
   auto running = lab.self()->request(first, std::chrono::seconds(60), say_atom_v, token_turn(prompt(1, 20), 100));
+  while (lab.engine().counters().launches == 0) std::this_thread::yield();  // the first has its pages
   // 20 + 100 tokens take 8 of 10 pages; the second needs as many and waits until the first is closed.
   auto waiting = lab.self()->request(second, std::chrono::seconds(60), say_atom_v, token_turn(prompt(2, 20), 100));
   running.receive([](TurnEnd&) {}, [](caf::error& error) { ADD_FAILURE() << caf::to_string(error); });
