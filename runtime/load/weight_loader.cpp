@@ -16,7 +16,7 @@ namespace troupe {
 namespace {
 
 std::string shape(std::int64_t rows, std::int64_t cols) {
-  return "[" + std::to_string(rows) + " x " + std::to_string(cols) + "]";
+  return rows == 1 ? "[" + std::to_string(cols) + "]" : "[" + std::to_string(rows) + " x " + std::to_string(cols) + "]";
 }
 
 std::string shape(const GgufTensor& tensor) {

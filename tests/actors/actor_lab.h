@@ -81,9 +81,9 @@ class ActorLab {
   explicit ActorLab(SupervisorOptions options = {}, EngineOptions engine_options = lab_options(),
                     const std::string& model = tiny_path())
       : config_(std::make_unique<Config>()), system_(*config_), self_(system_) {
-    auto opened = Engine::open(model, engine_options);
-    if (!opened) throw std::runtime_error(opened.error().message);
-    engine_ = std::move(*opened);
+    engine_ = open_engine(model, engine_options);
+    engine_options.kv_memory = std::max<std::uint64_t>(engine_options.kv_memory, std::uint64_t{8} << 20);
+    solo_engine_ = open_engine(model, engine_options);
     options.detached = true;
     host_ = spawn_supervisor(system_, engine_, std::move(options));
   }
@@ -97,6 +97,8 @@ class ActorLab {
   }
 
   Engine& engine() { return *engine_; }
+  // What the turn's answer is with nobody else: on an engine of its own, since the house's has one caller, the batcher.
+  std::vector<TokenId> solo(const Turn& turn) { return test::solo(*solo_engine_, turn); }
   std::shared_ptr<Engine> shared_engine() { return engine_; }
   caf::scoped_actor& self() { return self_; }
   caf::actor_system& system() { return system_; }
@@ -131,7 +133,14 @@ class ActorLab {
   struct Config : caf::actor_system_config {
     Config() { configure(*this); }
   };
+  static std::unique_ptr<Engine> open_engine(const std::string& model, const EngineOptions& options) {
+    auto opened = Engine::open(model, options);
+    if (!opened) throw std::runtime_error(opened.error().message);
+    return std::move(*opened);
+  }
+
   std::shared_ptr<Engine> engine_;
+  std::unique_ptr<Engine> solo_engine_;
   std::unique_ptr<Config> config_;
   caf::actor_system system_;
   caf::scoped_actor self_;

@@ -9,10 +9,10 @@ TEST(Batcher, fuses_all_sessions_that_decode_into_one_launch) {
   ActorLab lab;
   constexpr int kSessions = 8, kTokens = 100;
   std::vector<SessionActor> sessions;
-  std::vector<std::vector<TokenId>> expected;  // the engine has one caller: before the sessions begin
+  std::vector<std::vector<TokenId>> expected;
   for (int i = 0; i < kSessions; ++i) {
     sessions.push_back(lab.open());
-    expected.push_back(solo(lab.engine(), token_turn(prompt(i, 16), kTokens, static_cast<std::uint64_t>(i))));
+    expected.push_back(lab.solo(token_turn(prompt(i, 16), kTokens, static_cast<std::uint64_t>(i))));
   }
   using Pending = decltype(lab.self()->request(sessions[0], std::chrono::seconds(60), say_atom_v, Turn()));
   std::vector<Pending> pending;
@@ -45,7 +45,7 @@ TEST(Batcher, retries_a_batch_that_failed_once_and_nobody_notices) {
   const auto end = lab.say(lab.open(), turn);
   ASSERT_TRUE(end) << end.error().message;
   EXPECT_GE(calls, 21);
-  EXPECT_EQ(end->tokens, solo(*engine, turn));
+  EXPECT_EQ(end->tokens, lab.solo(turn));
   lab.stop();
 }
 
@@ -67,11 +67,11 @@ TEST(Batcher, lets_only_the_guilty_step_fail) {
   ASSERT_FALSE(failed);
   EXPECT_EQ(failed.error().code, ErrorCode::step_failed);
   EXPECT_EQ(failed.error().message, "poisoned");
-  running.receive([&](TurnEnd& end) { EXPECT_EQ(end.tokens, solo(*engine, token_turn(prompt(1, 20), 200))); },
+  running.receive([&](TurnEnd& end) { EXPECT_EQ(end.tokens, lab.solo(token_turn(prompt(1, 20), 200))); },
                   [](caf::error& error) { ADD_FAILURE() << caf::to_string(error); });
   const auto after = lab.say(bad, token_turn(prompt(2, 8), 5));
   ASSERT_TRUE(after) << "the session stays usable";
-  EXPECT_EQ(after->tokens, solo(*engine, token_turn(prompt(2, 8), 5)));
+  EXPECT_EQ(after->tokens, lab.solo(token_turn(prompt(2, 8), 5)));
   lab.stop();
 }
 

@@ -160,7 +160,7 @@ class Chaos {
 
   void print() {
     int wrong = 0;
-    for (const auto& [turn, tokens] : answers_) wrong += solo(lab_.engine(), turn) == tokens ? 0 : 1;
+    for (const auto& [turn, tokens] : answers_) wrong += lab_.solo(turn) == tokens ? 0 : 1;
     EXPECT_EQ(wrong, 0) << "a neighbour's tokens changed";
     std::cout << "hits:";
     for (int p = 0; p < kPhases; ++p)

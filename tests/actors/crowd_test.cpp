@@ -67,7 +67,7 @@ void crowd(int others, int max_rows) {
   for (auto& response : pending)
     response.receive([](TurnEnd&) {}, [](caf::error& error) { ADD_FAILURE() << caf::to_string(error); });
   ASSERT_TRUE(end) << end.error().message;
-  EXPECT_EQ(end->tokens, solo(lab.engine(), turn));
+  EXPECT_EQ(end->tokens, lab.solo(turn));
   std::cout << "probe among " << others << ": " << watch.shared << " of " << watch.launches << " launches shared\n";
   EXPECT_GE(10 * watch.shared, others > 0 ? 9 * watch.launches : 0);
   lab.stop();

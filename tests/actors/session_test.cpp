@@ -11,7 +11,7 @@ TEST(Session, answers_as_a_plain_loop_over_the_engine) {
   const Turn turn = token_turn(prompt(1, 40), 24);
   const auto end = lab.say(lab.open(), turn);
   ASSERT_TRUE(end) << end.error().message;
-  EXPECT_EQ(end->tokens, solo(lab.engine(), turn));
+  EXPECT_EQ(end->tokens, lab.solo(turn));
   EXPECT_EQ(end->reason, FinishReason::length);
   EXPECT_EQ(end->prompt_tokens, 40);
   EXPECT_EQ(end->computed_tokens, 40 + 23);
@@ -31,7 +31,7 @@ TEST(Session, computes_only_the_new_tokens_of_a_second_turn_and_equals_a_run_fro
   std::vector<TokenId> all = prompt(1, 100);
   all.insert(all.end(), first->tokens.begin(), first->tokens.end());
   for (TokenId id : prompt(2, 30)) all.push_back(id);
-  EXPECT_EQ(second->tokens, solo(lab.engine(), token_turn(all, 12, 6)));
+  EXPECT_EQ(second->tokens, lab.solo(token_turn(all, 12, 6)));
 }
 
 TEST(Session, streams_the_whole_text_before_the_full_stop) {
@@ -73,7 +73,7 @@ TEST(Session, parks_when_its_sink_gives_no_credit_and_goes_on_where_it_stopped) 
   TurnEnd end;
   pending.receive([&](TurnEnd& ended) { end = std::move(ended); },
                   [](caf::error& error) { FAIL() << caf::to_string(error); });
-  EXPECT_EQ(end.tokens, solo(lab.engine(), turn));
+  EXPECT_EQ(end.tokens, lab.solo(turn));
   lab.self()->send_exit(sink, caf::exit_reason::user_shutdown);
 }
 
@@ -87,14 +87,14 @@ TEST(Session, stops_at_once_and_stays_usable_at_its_last_token) {
   pending.receive([&](TurnEnd& ended) { cut = std::move(ended); },
                   [](caf::error& error) { FAIL() << caf::to_string(error); });
   EXPECT_EQ(cut.reason, FinishReason::cancelled);
-  const auto full = solo(lab.engine(), token_turn(prompt(5, 10), static_cast<int>(cut.tokens.size())));
+  const auto full = lab.solo(token_turn(prompt(5, 10), static_cast<int>(cut.tokens.size())));
   EXPECT_EQ(cut.tokens, full) << "what was answered is a prefix of the undisturbed answer";
   std::vector<TokenId> all = prompt(5, 10);
   all.insert(all.end(), cut.tokens.begin(), cut.tokens.end());
   for (TokenId id : prompt(6, 7)) all.push_back(id);
   const auto next = lab.say(session, token_turn(prompt(6, 7), 9, 3));
   ASSERT_TRUE(next);
-  EXPECT_EQ(next->tokens, solo(lab.engine(), token_turn(all, 9, 3)));
+  EXPECT_EQ(next->tokens, lab.solo(token_turn(all, 9, 3)));
 }
 
 TEST(Session, queues_four_turns_and_says_busy_to_the_next) {
@@ -150,7 +150,7 @@ TEST(Session, refuses_values_out_of_range_by_name) {
 TEST(Session, cuts_its_history_at_a_stop_string) {
   ActorLab lab;
   const Turn free_run = token_turn(prompt(7, 12), 30);
-  const std::vector<TokenId> tokens = solo(lab.engine(), free_run);
+  const std::vector<TokenId> tokens = lab.solo(free_run);
   const Vocabulary& vocabulary = *lab.engine().text().vocabulary;
   const std::string text = detokenize(vocabulary, tokens, ControlTokens::skip);
   // A stop that begins inside the text of a token in the middle.

@@ -25,8 +25,8 @@ TEST(Supervisor, starts_a_new_batcher_and_no_session_loses_a_token) {
   mortal.engine = lab.shared_engine();
   std::vector<SessionActor> sessions;
   for (int i = 0; i < 4; ++i) sessions.push_back(lab.open());
-  std::vector<std::vector<TokenId>> expected;  // the engine has one caller: before the sessions begin
-  for (int i = 0; i < 4; ++i) expected.push_back(solo(lab.engine(), token_turn(prompt(i, 30), 60)));
+  std::vector<std::vector<TokenId>> expected;
+  for (int i = 0; i < 4; ++i) expected.push_back(lab.solo(token_turn(prompt(i, 30), 60)));
   using Pending = decltype(lab.self()->request(sessions[0], std::chrono::seconds(60), say_atom_v, Turn()));
   std::vector<Pending> pending;
   for (int i = 0; i < 4; ++i) {

@@ -1,6 +1,7 @@
 #include "tests/support/gguf_image.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
@@ -47,8 +48,8 @@ void GgufImage::erase(const std::string& key) {
 void GgufImage::add_tensor(const std::string& name, std::vector<std::uint64_t> dims, std::uint32_t type,
                            std::string data) {
   std::uint64_t offset = 0;
-  if (!tensors.empty()) offset = aligned(tensors.back().offset + tensors.back().data.size(), alignment);
-  tensors.push_back({name, std::move(dims), type, offset, std::move(data)});
+  if (!tensors.empty()) offset = aligned(tensors.back().data_at + tensors.back().data.size(), alignment);
+  tensors.push_back({name, std::move(dims), type, offset, offset, std::move(data)});
 }
 
 ImageEntry& GgufImage::entry(const std::string& key) {
@@ -78,19 +79,19 @@ std::string GgufImage::header() const {
 
 std::string GgufImage::bytes() const {
   std::string out = header();
-  // Data lies where add_tensor put it, whatever `offset` claims since.
-  const std::size_t data_at = out.size();
-  std::uint64_t size = 0;
+  const std::size_t data_start = out.size();
   for (const ImageTensor& one : tensors) {
-    size = aligned(size, alignment);
-    out.resize(data_at + static_cast<std::size_t>(size), '\0');
-    out += one.data;
-    size += one.data.size();
+    out.resize(std::max(out.size(), data_start + static_cast<std::size_t>(one.data_at) + one.data.size()), '\0');
+    out.replace(data_start + static_cast<std::size_t>(one.data_at), one.data.size(), one.data);
   }
   return out;
 }
 
 void write_file(const std::string& path, std::string_view bytes) {
+  // A new file each time: whoever has the old one open keeps it, and no disk is waited for (ext4 flushes a file that
+  // was cut to nothing when it is closed).
+  std::error_code ignored;
+  std::filesystem::remove(path, ignored);
   std::ofstream out(path, std::ios::binary | std::ios::trunc);
   out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   out.close();

@@ -45,7 +45,8 @@ struct ImageTensor {
   std::string name;
   std::vector<std::uint64_t> dims;  // fastest first
   std::uint32_t type = 0;           // GGUF's number
-  std::uint64_t offset = 0;         // from the start of the data; add_tensor sets the right one
+  std::uint64_t offset = 0;         // what the table says, from the start of the data; add_tensor sets the right one
+  std::uint64_t data_at = 0;        // where the data really lies
   std::string data;
 };
 
