@@ -11,9 +11,9 @@ namespace {
 using namespace gguf_type;
 
 template <class T>
-Malformed with(GgufImage image, const std::string& key, T value) {
+Malformed with(GgufImage image, const std::string& key, T value, const char* place = nullptr) {
   image.set(key, value);
-  return {image.bytes(), key};
+  return {image.bytes(), place != nullptr ? place : key};
 }
 
 Malformed with_i32(GgufImage image, const std::string& key, std::int32_t value) {
@@ -96,7 +96,7 @@ std::vector<MalformedClass> malformed_models() {
          return with(image, "llama.rope.scaling.factor", -2.0f);
        }},
       {"heads that do not divide the width",
-       [](GgufImage image, Random&) { return with(image, "llama.attention.head_count", 5u); }},
+       [](GgufImage image, Random&) { return with(image, "llama.attention.head_count", 5u, "head_count, 5"); }},
       {"key heads that do not divide the heads",
        [](GgufImage image, Random&) {
          image.set("llama.attention.head_count_kv", 3u);
@@ -137,7 +137,8 @@ std::vector<MalformedClass> malformed_models() {
        }},
       {"a tensor of the wrong shape",
        [](GgufImage image, Random& random) {
-         ImageTensor& tensor = any_matrix(image, random);
+         static constexpr const char* kNames[] = {"attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_down"};
+         ImageTensor& tensor = image.tensor(std::string("blk.1.") + kNames[random.below(6)] + ".weight");
          tensor.dims[1] /= 2;
          return Malformed{image.bytes(), tensor.name};
        }},
@@ -203,8 +204,8 @@ std::vector<MalformedClass> malformed_models() {
        }},
       {"a vocabulary that the embedding does not have",
        [](GgufImage image, Random&) {
-         image.set("tokenizer.ggml.tokens", std::vector<std::string>(100, "a"));
-         image.set("tokenizer.ggml.token_type", std::vector<std::int32_t>(100, 1));
+         image.set("tokenizer.ggml.tokens", std::vector<std::string>{"a", "b", "c"});
+         image.set("tokenizer.ggml.token_type", std::vector<std::int32_t>(3, 1));
          image.set("tokenizer.ggml.merges", std::vector<std::string>());
          return Malformed{image.bytes(), "token_embd.weight"};
        }},
