@@ -45,8 +45,8 @@ std::vector<Subject> subjects() {
 Probe probe_of(std::int64_t vocabulary) {
   test::Random random(600);
   Probe probe;
-  probe.prompt = test::random_tokens(random, test::small_scale() ? 300 : 600, vocabulary);
-  probe.decode_steps = test::small_scale() ? 8 : 32;
+  probe.prompt = test::random_tokens(random, test::small_scale() ? 270 : 600, vocabulary);
+  probe.decode_steps = test::small_scale() ? 4 : 32;
   probe.sampling.temperature = 0.9f;
   probe.sampling.seed = 11;
   return probe;
@@ -80,7 +80,7 @@ TEST(Crowd, a_probe_is_the_same_alone_and_in_every_crowd_with_every_slice) {
     std::uint64_t seed = 1;
     for (int others : kOthers) {
       for (std::int64_t slice : kSlices) {
-        if (test::small_scale() && slice == 1) continue;
+        if (test::small_scale() && (slice < 16 || others == 31)) continue;
         expect_same(*engine, probe, expected, {others, slice, seed++}, on(std::to_string(model.width), choice));
       }
     }
@@ -90,6 +90,7 @@ TEST(Crowd, a_probe_is_the_same_alone_and_in_every_crowd_with_every_slice) {
 
 // The reference is a scalar loop: of the wide models it computes a shorter probe.
 void expect_the_reference(Engine& engine, const std::string& path, const Subject& subject, Probe probe) {
+  if (test::small_scale() && subject.model.width > 256) return;  // minutes of a sanitizer's time
   if (subject.model.width > 256) probe.prompt.resize(270), probe.decode_steps = 2;
   const auto reference = test::open_engine(path, test::tiny_options({"reference", 1}));
   const Trace expected = alone(*reference, probe);
@@ -111,7 +112,7 @@ TEST(Crowd, every_format_is_the_same_on_every_path_with_any_number_of_threads) {
       for (int threads : {1, 2, 3}) {
         const CrowdPlan plan{kOthers[turn % 5], kSlices[2 + turn / 5 % 3], turn};
         ++turn;
-        if (test::small_scale() && turn % 3 != 0) continue;
+        if (test::small_scale() && turn % 9 != 0) continue;
         const auto engine = test::open_engine(path, test::tiny_options({isa, threads}));
         const std::string what = on(subject.name, {isa, threads});
         EXPECT_EQ(difference(expected, alone(*engine, probe)), "") << what;
