@@ -45,8 +45,8 @@ std::vector<Subject> subjects() {
 Probe probe_of(std::int64_t vocabulary) {
   test::Random random(600);
   Probe probe;
-  probe.prompt = test::random_tokens(random, test::small_scale() ? 270 : 600, vocabulary);
-  probe.decode_steps = test::small_scale() ? 4 : 32;
+  probe.prompt = test::random_tokens(random, test::small_scale() ? 300 : 600, vocabulary);
+  probe.decode_steps = test::small_scale() ? 24 : 32;
   probe.sampling.temperature = 0.9f;
   probe.sampling.seed = 11;
   return probe;
