@@ -4,10 +4,12 @@
 // queue cuts slices from the steps over as many launches as it takes and answers each step once.
 //
 // The gather rule. A batch closes when everyone who was answered by the last launch is back (has sent a step, or said
-// that it leaves), or kLinger after that launch; nobody waits for a stranger, so a lone caller's step starts at once.
-// (With 64 sessions and a 2 ms launch: closing by a self-message gave 38 to 46 rows a launch, this rule above 62.)
-// A batch takes all waiting decode rows first, then prefill rows, fair by key and oldest first within a key, up to a
-// budget that is time: kDecodeBudget while anyone decodes, else kPrefillBudget; at least one prefill row always.
+// that it leaves), or a linger after that launch: kLinger, or a sixteenth of the launch when that is more (32 sessions
+// take longer to come back than one, and whoever misses a batch waits a whole launch). Nobody waits for a stranger, so
+// a lone caller's step starts at once. (With 64 sessions and a 2 ms launch: closing by a self-message gave 38 to 46
+// rows a launch, this rule above 62.) A batch takes all waiting decode rows first, then prefill rows, fair by key and
+// oldest first within a key, up to a budget that is time: kDecodeBudget while anyone decodes, else kPrefillBudget; at
+// least one prefill row always.
 //
 // Plain data: no thread, no clock. Time comes in as a parameter, so a recorded run replays exactly.
 #pragma once
@@ -58,6 +60,7 @@ class LaunchCost {
 class StepQueue {
  public:
   static constexpr auto kLinger = std::chrono::microseconds(300);
+  static constexpr int kLingerShare = 16;
   static constexpr Seconds kDecodeBudget{0.100};
   static constexpr Seconds kPrefillBudget{0.250};
 

@@ -94,20 +94,32 @@ class CollectorState {
               [this, i](TurnEnd& end) {
                 outcome_.ends[i] = std::move(end);
                 if (ended_ == 0) look(outcome_.first_end);
-                if (++ended_ == load_.sessions) finish();
+                ++ended_;
+                finish_when_done();
               },
               [this](caf::error& error) { fail(error); });
     }
   }
 
   void look(LaunchStats& place) {
+    ++looking_;
     self_->request(host_, kLimit, stats_atom_v)
-        .then([&place](LaunchStats& stats) { place = std::move(stats); }, [this](caf::error& error) { fail(error); });
+        .then(
+            [this, &place](LaunchStats& stats) {
+              place = std::move(stats);
+              --looking_;
+              finish_when_done();
+            },
+            [this](caf::error& error) { fail(error); });
   }
 
   void fail(const caf::error& error) {
     if (!outcome_.error) outcome_.error = from_caf(error);
     finish();
+  }
+
+  void finish_when_done() {
+    if (ended_ == load_.sessions && looking_ == 0) finish();
   }
 
   void finish() {
@@ -124,7 +136,7 @@ class CollectorState {
   std::shared_ptr<std::promise<Outcome>> done_;
   std::vector<SessionActor> sessions_;
   Outcome outcome_;
-  int begun_ = 0, ended_ = 0;
+  int begun_ = 0, ended_ = 0, looking_ = 0;
 };
 
 // Sessions a launch while all were decoding.
