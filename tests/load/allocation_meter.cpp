@@ -34,6 +34,14 @@ void* operator new(std::size_t size) {
 void* operator new[](std::size_t size) {
   return take(size);
 }
+// The library's temporary buffers (std::stable_sort) use this one, and give back through the same delete.
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  try {
+    return take(size);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
 void operator delete(void* memory) noexcept {
   give_back(memory);
 }
