@@ -306,7 +306,13 @@ GgufTensor GgufParser::read_tensor() {
   }
   tensor.type = known->type;
   tensor.offset = reader_.number<std::uint64_t>("a tensor's offset");
-  read_shape(tensor);
+  try {
+    read_shape(tensor);
+  } catch (const FormatError& error) {  // checked arithmetic knows the numbers, not whose they are
+    const std::string what = error.what();
+    if (what.find(tensor.name) != std::string::npos) throw;
+    throw FormatError("tensor " + quoted(tensor.name) + at + ": " + what, error.code);
+  }
   return tensor;
 }
 

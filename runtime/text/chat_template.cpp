@@ -83,7 +83,7 @@ TemplateClock system_local_time() {
   };
 }
 
-Result<ChatTemplate> ChatTemplate::parse(std::string source, TemplateClock clock) {
+Result<ChatTemplate> ChatTemplate::parse(const std::string& source, TemplateClock clock) {
   if (const std::size_t valid = utf8_valid_prefix(source); valid != source.size()) {
     return Error{ErrorCode::bad_input, "the chat template is not UTF-8 at byte " + std::to_string(valid)};
   }

@@ -69,7 +69,7 @@ class ChatTemplate {
  public:
   // bad_input (not a template) or unsupported (a construct outside the subset), with the line. Without a clock,
   // strftime_now is undefined, which templates that use it usually provide for.
-  static Result<ChatTemplate> parse(std::string source, TemplateClock clock = {});
+  static Result<ChatTemplate> parse(const std::string& source, TemplateClock clock = {});
 
   // `variables_json`: a JSON object of the names that the template sees: messages, tools, documents,
   // add_generation_prompt, and whatever else a request passes. All its strings are data (for roles see

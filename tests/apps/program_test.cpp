@@ -76,7 +76,7 @@ TEST_F(Program, inspects_a_file) {
   EXPECT_EQ(ended.code, 0) << ended.err;
   EXPECT_THAT(ended.out, HasSubstr("general.architecture"));
   EXPECT_THAT(ended.out, HasSubstr("blk.1.ffn_down.weight"));
-  EXPECT_THAT(ended.out, HasSubstr("chat template  renders"));
+  EXPECT_THAT(ended.out, HasSubstr("chat template  tier 1, renders"));
 }
 
 TEST_F(Program, chats_with_what_is_piped_in) {

@@ -114,7 +114,7 @@ std::vector<MalformedClass> malformed_headers() {
        }},
       {"one tensor fewer than there",
        [](GgufImage image, Random&) {
-         if (image.tensors.back().name != "output_norm.weight") image.tensors.pop_back();
+         while (image.tensors.back().name != "output_norm.weight") image.tensors.pop_back();
          image.claimed_tensors = image.tensors.size() - 1;
          return Malformed{image.bytes(), "output_norm.weight"};
        }},
@@ -195,7 +195,7 @@ std::vector<MalformedClass> malformed_headers() {
        [](GgufImage image, Random& random) { return with_value(image, random, kString, raw(kAllOnes)); }},
       {"a string past the end",
        [](GgufImage image, Random& random) {
-         return with_value(image, random, kString, raw(std::uint64_t{image.bytes().size() + 1}));
+         return with_value(image, random, kString, raw(std::uint64_t{image.bytes().size() + 4096}));
        }},
       {"a string of half the address space",
        [](GgufImage image, Random& random) { return with_value(image, random, kString, raw(std::uint64_t{1} << 63)); }},
