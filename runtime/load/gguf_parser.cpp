@@ -13,6 +13,7 @@ constexpr std::uint32_t kMagic = 0x46554747;  // "GGUF"
 constexpr std::uint64_t kLongestKey = 65535;
 constexpr std::uint64_t kLongestName = 1024;
 constexpr std::uint64_t kMostDims = 4;
+constexpr std::uint64_t kMostElements = std::uint64_t{1} << 48;
 constexpr std::uint64_t kLargestAlignment = 1 << 20;
 constexpr std::uint64_t kLongestString = std::uint64_t{1} << 32;
 // A header may take this and the file's own size in memory. 262,144 tokens and as many merges take 40 MB.
@@ -292,7 +293,7 @@ GgufTensor GgufParser::read_tensor() {
   }
   for (std::uint32_t d = 0; d < dims; ++d) {
     const auto extent = reader_.number<std::uint64_t>("a tensor's dimension");
-    if (extent == 0 || extent > (std::uint64_t{1} << 40)) {
+    if (extent == 0 || extent > kMostElements) {
       refuse("tensor " + quoted(tensor.name) + at + " has a dimension of " + std::to_string(extent));
     }
     tensor.dims.push_back(static_cast<std::int64_t>(extent));
@@ -306,31 +307,26 @@ GgufTensor GgufParser::read_tensor() {
   }
   tensor.type = known->type;
   tensor.offset = reader_.number<std::uint64_t>("a tensor's offset");
-  try {
-    read_shape(tensor);
-  } catch (const FormatError& error) {  // checked arithmetic knows the numbers, not whose they are
-    const std::string what = error.what();
-    if (what.find(tensor.name) != std::string::npos) throw;
-    throw FormatError("tensor " + quoted(tensor.name) + at + ": " + what, error.code);
-  }
+  read_shape(tensor);
   return tensor;
 }
 
 void GgufParser::read_shape(GgufTensor& tensor) {
   const TypeTraits& type = traits(tensor.type);
+  std::uint64_t elements = 1;
+  for (std::int64_t extent : tensor.dims) {
+    if (static_cast<std::uint64_t>(extent) > kMostElements / elements) {
+      refuse("tensor " + quoted(tensor.name) + " has more than 2^48 elements");
+    }
+    elements *= static_cast<std::uint64_t>(extent);
+  }
   tensor.cols = tensor.dims[0];
-  std::uint64_t rows = 1;
-  for (std::size_t d = 1; d < tensor.dims.size(); ++d)
-    rows = checked_multiply(rows, static_cast<std::uint64_t>(tensor.dims[d]));
-  if (rows > (std::uint64_t{1} << 40))
-    refuse("tensor " + quoted(tensor.name) + " has " + std::to_string(rows) + " rows");
-  tensor.rows = static_cast<std::int64_t>(rows);
+  tensor.rows = static_cast<std::int64_t>(elements) / tensor.cols;
   if (tensor.cols % type.block != 0) {
     refuse("tensor " + quoted(tensor.name) + " has rows of " + std::to_string(tensor.cols) + " elements; type " +
            std::string(type.name) + " needs a multiple of " + std::to_string(type.block));
   }
-  const std::uint64_t row_bytes = checked_multiply(static_cast<std::uint64_t>(tensor.cols / type.block), type.bytes);
-  tensor.bytes = checked_multiply(row_bytes, rows);
+  tensor.bytes = checked_multiply(elements / type.block, type.bytes);
 }
 
 // Offsets become absolute; each tensor must be aligned, inside the file, and apart from the others.
@@ -341,6 +337,10 @@ void GgufParser::place(std::vector<GgufTensor>& tensors) {
     if (tensor.offset % out_.alignment_ != 0) {
       refuse("tensor " + quoted(tensor.name) + " begins at data offset " + std::to_string(tensor.offset) +
              ", which is not aligned to " + std::to_string(out_.alignment_));
+    }
+    if (tensor.offset > size_) {
+      refuse("tensor " + quoted(tensor.name) + " begins at data offset " + std::to_string(tensor.offset) +
+             "; the file ends at " + std::to_string(size_) + " (is the download complete?)");
     }
     tensor.offset = checked_add(data, tensor.offset);
     const std::uint64_t end = checked_add(tensor.offset, tensor.bytes);
