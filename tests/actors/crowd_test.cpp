@@ -61,6 +61,8 @@ void crowd(int others, int max_rows) {
     pending.push_back(lab.self()->request(sessions[static_cast<std::size_t>(i)], std::chrono::seconds(120), say_atom_v,
                                           token_turn(prompt(i, 3 + i % 40), 900)));
   }
+  // The crowd is there before the probe comes: every neighbour decodes.
+  while (lab.engine().counters().sampled < static_cast<std::uint64_t>(2 * others)) std::this_thread::yield();
   const Turn turn = token_turn(watch.probe, 40, 11);
   const auto end = lab.say(probe, turn);
   for (const SessionActor& session : sessions) lab.self()->send(session, stop_atom_v);
