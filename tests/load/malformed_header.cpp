@@ -247,15 +247,19 @@ std::vector<MalformedClass> malformed_headers() {
        }},
       {"dimensions whose product overflows",
        [](GgufImage image, Random& random) {
-         return with_tensor(image, random, [](ImageTensor& tensor) {
-           tensor.dims = {32, std::uint64_t{1} << 32, std::uint64_t{1} << 32, 4};
-         });
+         any_matrix(image, random).dims = {32, std::uint64_t{1} << 32, std::uint64_t{1} << 32, 4};
+         return Malformed{image.bytes(), "more than 2^48 elements"};
        }},
-      {"dimensions whose bytes overflow",
+      {"dimensions whose product overflows to nothing",
        [](GgufImage image, Random& random) {
-         return with_tensor(image, random, [](ImageTensor& tensor) {
-           tensor.dims = {std::uint64_t{1} << 38, std::uint64_t{1} << 38};
-         });
+         any_matrix(image, random).dims = {std::uint64_t{1} << 38, std::uint64_t{1} << 38};
+         return Malformed{image.bytes(), "more than 2^48 elements"};
+       }},
+      {"a dimension that overflows to the right one",
+       [](GgufImage image, Random& random) {
+         ImageTensor& tensor = any_matrix(image, random);
+         tensor.dims[1] += std::uint64_t{1} << 63;  // an even number of columns times this is a multiple of 2^64
+         return Malformed{image.bytes(), tensor.name + "' at byte"};
        }},
       {"rows that are no whole blocks",
        [](GgufImage image, Random& random) {
