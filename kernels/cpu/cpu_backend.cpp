@@ -1,8 +1,11 @@
 #include "kernels/cpu/cpu_backend.h"
 
 #include <algorithm>
+#include <atomic>
+#include <cmath>
 
 #include "kernels/check.h"
+#include "kernels/cpu/candidates.h"
 #include "kernels/cpu/tiles.h"
 #include "kernels/quant/formats.h"
 #include "kernels/reductions.h"
@@ -47,34 +50,43 @@ void CpuBackend::reserve(const Limits& limits) {
   normed_ = allocate(rows * static_cast<std::size_t>(limits.widest) * sizeof(float));
   quantized_ = allocate(static_cast<std::size_t>(QuantLayout::bytes(limits.rows, limits.widest)));
   places_.reserve(rows);
-  place_of_.reserve(rows);
   // Strips: the widest phase has three weights, or a head of the whole vocabulary.
   strips_.reserve(static_cast<std::size_t>(std::max(limits.vocabulary, 8 * limits.widest)) / kTileRows + 8);
   slices_.reserve(rows);
 }
 
-// -- rows into register tiles
-// -------------------------------------------------------------------------------------------
+// -- rows into register tiles --
 
 // `rows` rows as evenly as they go into tiles of at most path_.tile_rows: 16 are 6 + 5 + 5, not 6 + 6 + 4.
 void CpuBackend::plan_tiles(std::int64_t rows) {
   places_.clear();
-  place_of_.clear();
   const std::int64_t tiles = (rows + path_.tile_rows - 1) / path_.tile_rows;
   for (std::int64_t i = 0, first = 0; i < tiles; ++i) {
     const std::int64_t size = rows / tiles + (i < rows % tiles ? 1 : 0);
-    place_of_.insert(place_of_.end(), static_cast<std::size_t>(size), static_cast<std::int32_t>(i));
     places_.push_back({first, static_cast<int>(size)});
     first += size;
   }
 }
 
-void CpuBackend::quantize_row(std::int64_t row, bool& finite) {
-  const TilePlace& place = places_[static_cast<std::size_t>(place_of_[static_cast<std::size_t>(row)])];
-  std::byte* tile = quantized_.data() + QuantLayout::bytes(place.first, rows_.cols);
-  const float* x = rows_.floats + row * rows_.cols;
-  finite = path_.quantize(x, rows_.cols, tile, place.rows, static_cast<int>(row - place.first)) && finite;
+// The rows of a tile share cache lines, so one thread takes all of them. (A row each: twice the time of the whole phase
+// where the threads have separate last-level caches.)
+void CpuBackend::quantize_part(const TilePlace& place, std::int64_t from, std::int64_t cols, bool* finite) {
+  std::byte* part =
+      quantized_.data() + QuantLayout::bytes(place.first, rows_.cols) + QuantLayout::bytes(place.rows, from);
+  for (int m = 0; m < place.rows; ++m) {
+    const float* x = rows_.floats + (place.first + m) * rows_.cols + from;
+    finite[m] = path_.quantize(x, cols, part, place.rows, m) && finite[m];
+  }
 }
+
+namespace {
+
+// Parts of one row may be found faulty by different threads.
+void mark(std::span<std::uint8_t> faulty, std::int64_t row) {
+  std::atomic_ref(faulty[static_cast<std::size_t>(row)]).store(1, std::memory_order_relaxed);
+}
+
+}  // namespace
 
 void CpuBackend::norm_rows(const float* h, const NormWeight& norm, std::span<const std::int32_t> pick,
                            std::int64_t rows, bool quantized, std::span<std::uint8_t> faulty) {
@@ -82,29 +94,41 @@ void CpuBackend::norm_rows(const float* h, const NormWeight& norm, std::span<con
   float* normed = reinterpret_cast<float*>(normed_.data());
   rows_ = {normed, rows, cols};
   plan_tiles(rows);
-  pool_.run(rows, ThreadPool::kShrinking, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      const std::int64_t row = pick.empty() ? i : pick[static_cast<std::size_t>(i)];
-      bool finite = path_.rms_norm(h + row * cols, norm.weight.data(), cols, norm.epsilon, normed + i * cols);
-      if (quantized) quantize_row(i, finite);
-      if (!finite) faulty[static_cast<std::size_t>(row)] = 1;
+  pool_.run(tile_count(), ThreadPool::kShrinking, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t tile = begin; tile < end; ++tile) {
+      const TilePlace& place = places_[static_cast<std::size_t>(tile)];
+      const auto source = [&](std::int64_t row) { return pick.empty() ? row : pick[static_cast<std::size_t>(row)]; };
+      bool finite[kMaxTileRows];
+      for (int m = 0; m < place.rows; ++m) {
+        const std::int64_t row = place.first + m;
+        finite[m] = path_.rms_norm(h + source(row) * cols, norm.weight.data(), cols, norm.epsilon, normed + row * cols);
+      }
+      if (quantized) quantize_part(place, 0, cols, finite);
+      for (int m = 0; m < place.rows; ++m) {
+        if (!finite[m]) mark(faulty, source(place.first + m));
+      }
     }
   });
 }
 
 void CpuBackend::take_rows(const float* x, std::int64_t rows, std::int64_t cols, bool quantized,
                            std::span<std::uint8_t> faulty) {
+  constexpr std::int64_t kPartCols = 512;  // of a wide row, so that a few rows keep several threads busy
   rows_ = {x, rows, cols};
   plan_tiles(rows);
-  pool_.run(rows, ThreadPool::kShrinking, [&](std::int64_t begin, std::int64_t end) {
+  const std::int64_t parts = (cols + kPartCols - 1) / kPartCols;
+  pool_.run(tile_count() * parts, ThreadPool::kShrinking, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
-      bool finite = true;
-      if (quantized) {
-        quantize_row(i, finite);
-      } else {
-        finite = path_.all_finite(x + i * cols, cols);
+      const TilePlace& place = places_[static_cast<std::size_t>(i / parts)];
+      const std::int64_t from = i % parts * kPartCols, width = std::min(kPartCols, cols - from);
+      bool finite[kMaxTileRows];
+      for (int m = 0; m < place.rows; ++m) {
+        finite[m] = quantized || path_.all_finite(x + (place.first + m) * cols + from, width);
       }
-      if (!finite) faulty[static_cast<std::size_t>(i)] = 1;
+      if (quantized) quantize_part(place, from, width, finite);
+      for (int m = 0; m < place.rows; ++m) {
+        if (!finite[m]) mark(faulty, place.first + m);
+      }
     }
   });
 }
@@ -120,8 +144,7 @@ ActTile CpuBackend::act_tile(const TilePlace& place, std::size_t stride) const {
           .part = static_cast<int>(&place - places_.data())};
 }
 
-// -- matmul phases
-// ------------------------------------------------------------------------------------------------------
+// -- matmul phases --
 
 void CpuBackend::add_strips(const PreparedWeight& weight, float* out) {
   const std::int64_t tiles = (weight.rows + kTileRows - 1) / kTileRows;
@@ -239,8 +262,7 @@ void CpuBackend::embed(float* h, const PreparedWeight& table, const BatchView& b
   });
 }
 
-// -- attention
-// ----------------------------------------------------------------------------------------------------------
+// -- attention --
 
 void CpuBackend::store_rows(const AttendArgs& args, const SequenceView& sequence, int kv_head) {
   const KvLayout& layout = args.layout;
@@ -322,18 +344,20 @@ void CpuBackend::attend(const AttendArgs& args, const BatchView& batch) {
   });
 }
 
-// -- sampling
-// -----------------------------------------------------------------------------------------------------------
+// -- sampling --
 
 void CpuBackend::top_candidates(std::span<const TopRequest> requests) {
   pool_.run(static_cast<std::int64_t>(requests.size()), 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       const TopRequest& request = requests[static_cast<std::size_t>(i)];
-      const std::int64_t best = request.count == 1 ? path_.argmax(request.logits, request.vocabulary) : -1;
-      if (best >= 0) {
-        *request.out = {request.logits[best], static_cast<std::int32_t>(best)};
-      } else {
+      const bool whole = request.count == request.vocabulary;
+      const std::int64_t best = request.count == 1 || whole ? path_.argmax(request.logits, request.vocabulary) : -1;
+      if (best < 0 || (whole && !std::isfinite(request.logits[best]))) {
         troupe::top_candidates(request);
+      } else if (whole) {
+        sort_vocabulary(request, request.logits[best]);
+      } else {
+        *request.out = {request.logits[best], static_cast<std::int32_t>(best)};
       }
     }
   });

@@ -43,7 +43,7 @@ class CpuBackend final : public Backend {
     std::int64_t count = 0;
     std::int64_t cols = 0;
   };
-  // Where row r of a phase stands: in which register tile, and as which of its rows.
+  // A register tile of rows.
   struct TilePlace {
     std::int64_t first;  // first row of the tile
     int rows;
@@ -68,7 +68,8 @@ class CpuBackend final : public Backend {
   void norm_rows(const float* h, const NormWeight& norm, std::span<const std::int32_t> pick, std::int64_t rows,
                  bool quantized, std::span<std::uint8_t> faulty);
   void take_rows(const float* x, std::int64_t rows, std::int64_t cols, bool quantized, std::span<std::uint8_t> faulty);
-  void quantize_row(std::int64_t row, bool& finite);
+  // The inputs from .. from + cols - 1 of all rows of a tile; false in `finite` where a row's are not all finite.
+  void quantize_part(const TilePlace& place, std::int64_t from, std::int64_t cols, bool* finite);
   ActTile act_tile(const TilePlace& place, std::size_t stride) const;
   // Calls done(strip, place, results) for every strip and row tile; results are [rows][16 * tiles].
   template <class Done>
@@ -84,7 +85,6 @@ class CpuBackend final : public Backend {
   ThreadPool pool_;
   Rows rows_;
   std::vector<TilePlace> places_;
-  std::vector<std::int32_t> place_of_;  // row -> index in places_
   std::vector<Strip> strips_;
   std::vector<AttendSlice> slices_;
   Buffer normed_, quantized_;

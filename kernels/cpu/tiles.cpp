@@ -57,7 +57,10 @@ int get_level(const std::byte* block, int i, int r) {
 template <class F, bool kMinimum, int kBits, int kOffset>
 struct GroupLayout {
   using L = Groups<kMinimum, kBits>;
-  static std::size_t bytes(std::int64_t cols) { return static_cast<std::size_t>((cols / 32 + 1) / 2) * L::kGroupBytes; }
+  static std::size_t bytes(std::int64_t cols) {
+    const std::int64_t blocks = cols / 32;
+    return static_cast<std::size_t>((blocks + 1) / 2 * L::kGroupBytes - blocks % 2 * L::kBlockBytes);
+  }
   static void fill(std::byte* tile, std::int64_t block, int r, const std::byte* file) {
     std::int32_t q[32];
     float dw, mw;

@@ -8,7 +8,7 @@
 //
 //   Q4_0, Q4_1, Q5_0, Q5_1, Q8_0   groups of two blocks: [2 x 16 f16 d]([2 x 16 f16 m]) then block 0, block 1.
 //                                  Q4_0 576 bytes, Q4_1 640, Q5_0 704, Q5_1 768, Q8_0 1088: the file's own size.
-//                                  The last group of an odd number of blocks has an unused half.
+//                                  The last group of an odd number of blocks ends with its block 0.
 //   Q4_K, Q5_K   per 256 inputs: [16 f16 d][16 f16 dmin][8 x 16 u8 scale][8 x 16 u8 min] then 8 blocks
 //                (148 and 180 bytes a row, the file has 144 and 176)
 //   Q6_K         per 256 inputs: [16 f16 d][16 x 16 i8 scale] then 8 blocks (210 bytes a row, the file's own size)

@@ -56,9 +56,9 @@ TEST(JinjaBudget, endless_work_is_stopped_in_time) {
       "{{ range(1000000000) | list }}",
       "{{ range(0, -9000000000000000000, -1) | list }}",
       "{{ 2 ** 1000000000000 }}",
-      "{% set ns = namespace(x=[]) %}{% for i in range(100000) %}{% set ns.x = [ns.x] %}{% endfor %}{{ ns.x }}",
-      "{% set ns = namespace(x=[]) %}{% for i in range(99999) %}{% set ns.x = [ns.x] %}{% endfor %}{{ ns.x | tojson }}",
-      "{% set ns = namespace(x=[], y=[]) %}{% for i in range(99999) %}{% set ns.x = [ns.x] %}{% set ns.y = [ns.y] %}"
+      "{% set ns = namespace(x=[]) %}{% for i in range(20000) %}{% set ns.x = [ns.x] %}{% endfor %}{{ ns.x }}",
+      "{% set ns = namespace(x=[]) %}{% for i in range(20000) %}{% set ns.x = [ns.x] %}{% endfor %}{{ ns.x | tojson }}",
+      "{% set ns = namespace(x=[], y=[]) %}{% for i in range(20000) %}{% set ns.x = [ns.x] %}{% set ns.y = [ns.y] %}"
       "{% endfor %}{{ ns.x == ns.y }}",
   };
   double longest = 0.0;
