@@ -24,6 +24,7 @@ struct BatcherOptions {
   std::shared_ptr<LaunchClock> launch_began;  // may be null
   // C8's unfused mode: every step is a launch of its own. For benchmarks that separate fusing from concurrency.
   bool fuse = true;
+  std::chrono::nanoseconds linger = StepQueue::kLinger;
 };
 
 // Spawns undetached when `detached` is false: the deterministic test scheduler needs it so.

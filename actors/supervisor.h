@@ -14,6 +14,7 @@
 #include "actors/messages.h"
 #include "runtime/engine.h"
 #include "runtime/isolate.h"
+#include "runtime/step_queue.h"
 
 namespace troupe {
 
@@ -21,6 +22,8 @@ struct SupervisorOptions {
   bool detached = true;  // false under the deterministic test scheduler
   bool fuse = true;      // BatcherOptions::fuse
   RunBatch run;          // what a test puts in the engine's place; empty: Engine::run
+  // A test that counts who shares a launch waits for everyone, however late the machine lets them be.
+  std::chrono::nanoseconds linger = StepQueue::kLinger;
   std::int64_t max_sessions = 100'000;
 
   static constexpr std::size_t kLineLimit = 256;  // turns that wait for pages

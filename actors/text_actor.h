@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "actors/messages.h"
-#include "runtime/engine.h"
+#include "runtime/text_side.h"
 
 namespace troupe {
 

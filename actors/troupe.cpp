@@ -150,6 +150,7 @@ Result<Host> Host::open(const std::string& model_path, const HostOptions& option
   engine_options.kv_type = options.kv_type;
   engine_options.context = options.context;
   engine_options.kv_memory = options.kv_memory;
+  engine_options.chat_template = options.chat_template;
   engine_options.progress = options.progress;
   auto engine = Engine::open(model_path, engine_options);
   if (!engine) return engine.error();

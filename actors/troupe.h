@@ -35,6 +35,7 @@ struct HostOptions {
   KvType kv_type = KvType::f16;
   std::int64_t context = 0;     // tokens a session may hold; 0: what the model was trained for
   std::uint64_t kv_memory = 0;  // bytes; 0: see EngineOptions
+  std::string chat_template;    // a Jinja template's source instead of the file's own; "": the file's
   bool fuse = true;             // false: every step is a launch of its own (for benchmarks only)
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;  // of loading, in bytes
   std::chrono::milliseconds drain_limit{5000};  // how long the destructor lets running turns go on

@@ -6,6 +6,7 @@ find_package(nlohmann_json 3.11 REQUIRED)
 if(TROUPE_APPS)
   find_package(spdlog REQUIRED)
   find_package(CLI11 2 REQUIRED)
+  pkg_check_modules(EDITLINE REQUIRED IMPORTED_TARGET libedit)
   include(TroupeFindCAF)
   if(NOT CAF_FOUND)
     message(FATAL_ERROR "CAF 0.18.x with its modules core, io and openssl was not found. ${TROUPE_CAF_OTHERS}\n"

@@ -1,7 +1,7 @@
 // RopeTable: the rotation angles of every position, computed once on the host in double by one routine.
 //
 // cos and sin are [positions][pairs] float32, row-major, in host memory. Backends may copy them to their device.
-// The table's hash is part of the fingerprint that decides whether two programs give the same bits (numerics.md).
+// rope_hash() is part of the fingerprint that decides whether two programs give the same bits (numerics.md).
 // Angle of pair i at position p: p * theta_i, theta_i = base^(-2i/dim), changed by the file's scaling:
 //   linear     theta_i / factor                                  (Chen et al. 2023, position interpolation)
 //   factors    theta_i / frequency_factors[i]                    (the rope_freqs.weight tensor of Llama 3.1 files)
@@ -32,7 +32,10 @@ struct RopeTable {
   std::vector<float> sin;
 
   static RopeTable create(const RopeParams& params, std::int64_t positions);
-  std::uint64_t hash() const;  // FNV-1a over dim, pairs and the bits of both tables
 };
+
+// FNV-1a over dim, pairs and the bits of both tables at fixed positions (0 .. 255, and powers of two up to 2^19): what
+// two hosts compute from the same parameters, whatever context each of them prepares.
+std::uint64_t rope_hash(const RopeParams& params);
 
 }  // namespace troupe

@@ -9,36 +9,12 @@
 #include "kernels/check.h"
 #include "kernels/math.h"
 #include "runtime/fingerprint.h"
-#include "runtime/load/vocabulary_data.h"
 #include "runtime/memory_limit.h"
 
 namespace troupe {
 namespace {
 
 constexpr std::int64_t kDefaultContexts = 16;
-
-TextSide read_text_side(const Gguf& file, Vocabulary vocabulary) {
-  TextSide side;
-  side.vocabulary = std::make_shared<Vocabulary>(std::move(vocabulary));
-  auto tokenizer = Tokenizer::create(side.vocabulary);
-  if (tokenizer) {
-    side.tokenizer = std::make_shared<Tokenizer>(std::move(*tokenizer));
-  } else {
-    side.tokenizer_error = tokenizer.error();
-  }
-  auto source = file.get_string("tokenizer.chat_template");
-  if (!source) {
-    side.template_error = {ErrorCode::unsupported, "the file has no chat template (tokenizer.chat_template)"};
-    return side;
-  }
-  auto parsed = ChatTemplate::parse(*source);
-  if (parsed) {
-    side.chat_template = std::make_shared<ChatTemplate>(std::move(*parsed));
-  } else {
-    side.template_error = parsed.error();
-  }
-  return side;
-}
 
 std::uint64_t default_kv_memory(const KvLayout& layout, std::int64_t context) {
   const std::uint64_t contexts =
@@ -94,20 +70,18 @@ Result<void> Engine::Parts::load(const std::string& path) {
   auto file = Gguf::open(path);
   if (!file) return file.error();
   const auto in_file = [&](const Error& error) { return Error{error.code, path + ": " + error.message}; };
-  auto data = read_vocabulary(*file);
-  if (!data) return in_file(data.error());
-  auto vocabulary = Vocabulary::create(std::move(*data));
-  if (!vocabulary) return in_file(vocabulary.error());
+  auto side = read_text_side(*file, options.chat_template);
+  if (!side) return in_file(side.error());
+  text = std::move(*side);
   auto loaded = load_model(*file, *backend, {options.context, options.expand_to_f32, 2, options.progress});
   if (!loaded) return in_file(loaded.error());
   model = std::move(*loaded);
   const ModelShape& shape = model->shape();
-  if (vocabulary->size() != shape.vocabulary) {
-    return in_file({ErrorCode::bad_input, "the vocabulary has " + std::to_string(vocabulary->size()) +
+  if (text.vocabulary->size() != shape.vocabulary) {
+    return in_file({ErrorCode::bad_input, "the vocabulary has " + std::to_string(text.vocabulary->size()) +
                                               " tokens, token_embd.weight " + std::to_string(shape.vocabulary) +
                                               " rows"});
   }
-  text = read_text_side(*file, std::move(*vocabulary));
   fingerprint = troupe::fingerprint(*file) ^ shape.fingerprint ^ (kNumericsVersion << 8) ^
                 static_cast<std::uint64_t>(options.kv_type) ^ (options.expand_to_f32 ? 2u : 0u);
   context = options.context > 0 ? options.context : shape.context;

@@ -27,9 +27,7 @@
 #include "runtime/batch.h"
 #include "runtime/kv/page_pool.h"
 #include "runtime/models/model.h"
-#include "runtime/text/chat_template.h"
-#include "runtime/text/tokenizer.h"
-#include "runtime/text/vocabulary.h"
+#include "runtime/text_side.h"
 
 namespace troupe {
 
@@ -40,19 +38,10 @@ struct EngineOptions {
   std::int64_t context = 0;     // tokens a session may hold; 0: what the model was trained for
   std::uint64_t kv_memory = 0;  // bytes; 0: a quarter of the memory (cgroup limit counts) or 16 contexts, the less
   std::int64_t max_rows = 512;  // rows of one launch
+  std::string chat_template;    // a template's source instead of the file's; "": the file's
   bool expand_to_f32 = false;   // dequantize every matrix on load: float accuracy, four to eight times the memory
   bool poison_pages = false;    // PagePool's poison, for tests
   std::function<void(std::uint64_t done, std::uint64_t total)> progress;
-};
-
-// The text side of a file. A tokenizer or template that this build cannot use leaves its Error; the model still runs by
-// token ids.
-struct TextSide {
-  std::shared_ptr<const Vocabulary> vocabulary;  // never null
-  std::shared_ptr<const Tokenizer> tokenizer;    // null: see tokenizer_error
-  Error tokenizer_error;
-  std::shared_ptr<const ChatTemplate> chat_template;  // null: see template_error
-  Error template_error;
 };
 
 // Totals since the engine was opened. Written by run(), read by anyone.

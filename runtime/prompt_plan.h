@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "kernels/result.h"
-#include "runtime/engine.h"
 #include "runtime/text/message.h"
+#include "runtime/text_side.h"
 
 namespace troupe {
 

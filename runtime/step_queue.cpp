@@ -117,7 +117,7 @@ void StepQueue::finish(TimePoint now, Seconds took) {
   cost_.learn(rows_, took);
   awaited_.clear();
   const auto share = std::chrono::duration_cast<TimePoint::duration>(took / kLingerShare);
-  linger_until_ = now + std::max<TimePoint::duration>(kLinger, share);
+  linger_until_ = now + std::max(linger_, share);
   for (std::size_t i = 0; i < slices_.size(); ++i) settle(*gathered_[i], slices_[i]);
   std::erase_if(waiting_, [](const std::unique_ptr<Waiting>& waiting) { return waiting->remaining() == 0; });
   slices_.clear();

@@ -64,7 +64,8 @@ class StepQueue {
   static constexpr Seconds kDecodeBudget{0.100};
   static constexpr Seconds kPrefillBudget{0.250};
 
-  explicit StepQueue(std::int64_t max_rows) : max_rows_(max_rows) {}
+  explicit StepQueue(std::int64_t max_rows, TimePoint::duration linger = kLinger)
+      : max_rows_(max_rows), linger_(linger) {}
 
   void push(Step step, StepAnswer answer);
   // The session will not send a step soon (its turn ended, it is parked or gone): nobody waits for it.
@@ -103,6 +104,7 @@ class StepQueue {
   void settle(Waiting& waiting, Slice& slice);
 
   std::int64_t max_rows_;
+  TimePoint::duration linger_;
   std::vector<std::unique_ptr<Waiting>> waiting_;  // in order of arrival
   std::unordered_set<SessionId> awaited_;
   TimePoint linger_until_{};

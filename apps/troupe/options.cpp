@@ -7,6 +7,8 @@
 #include <iterator>
 #include <unistd.h>
 
+#include "runtime/text/builtin_templates.h"
+
 namespace troupe::app {
 namespace {
 
@@ -14,6 +16,22 @@ constexpr std::uint64_t kBarFrom = 256'000'000;
 
 KvType kv_type_of(const std::string& text) {
   return text == "f32" ? KvType::f32 : KvType::f16;
+}
+
+// Turns the NAME of a built-in template, or a FILE, into the template's source.
+std::string read_template(std::string& value) {
+  if (const auto known = find_builtin_template(value)) {
+    value = *known;
+    return "";
+  }
+  auto source = read_text(value);
+  if (source && !source->empty()) {
+    value = std::move(*source);
+    return "";
+  }
+  std::string names;
+  for (const BuiltinTemplate& one : builtin_templates()) names += (names.empty() ? "" : ", ") + std::string(one.name);
+  return "'" + value + "' is neither a file with a template nor one of " + names;
 }
 
 }  // namespace
@@ -30,6 +48,11 @@ void ModelFlags::add_to(CLI::App& command) {
   command.add_option("--kv-type", kv_type, "Precision of keys and values: f16, f32")
       ->check(CLI::IsMember({"f16", "f32"}))
       ->capture_default_str();
+  command
+      .add_option(
+          "--chat-template", chat_template,
+          "Instead of the file's own: a Jinja file, or chatml, gemma, llama2, llama3, mistral, phi3, qwen, zephyr")
+      ->transform(CLI::Validator(read_template, "NAME|FILE"));
 }
 
 HostOptions ModelFlags::host_options() const {
@@ -39,6 +62,7 @@ HostOptions ModelFlags::host_options() const {
   options.kv_type = kv_type_of(kv_type);
   options.context = context;
   options.kv_memory = kv_megabytes * 1'000'000;
+  options.chat_template = chat_template;
   options.progress = load_progress();
   return options;
 }
@@ -50,6 +74,7 @@ EngineOptions ModelFlags::engine_options() const {
   options.kv_type = kv_type_of(kv_type);
   options.context = context;
   options.kv_memory = kv_megabytes * 1'000'000;
+  options.chat_template = chat_template;
   options.progress = load_progress();
   return options;
 }

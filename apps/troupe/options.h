@@ -16,6 +16,7 @@ struct ModelFlags {
   int threads = 0;
   std::int64_t context = 0;
   std::uint64_t kv_megabytes = 0;
+  std::string chat_template;  // source
 
   void add_to(CLI::App& command);
   HostOptions host_options() const;

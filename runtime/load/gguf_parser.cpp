@@ -356,6 +356,14 @@ void GgufParser::place(std::vector<GgufTensor>& tensors) {
       refuse("tensors " + quoted(order[i - 1]->name) + " and " + quoted(order[i]->name) + " overlap");
     }
   }
+  refuse_rest(order.empty() ? data : order.back()->offset + order.back()->bytes);
+}
+
+// A table with an entry too few moves where the data seems to begin: every tensor would be read from a wrong place.
+void GgufParser::refuse_rest(std::uint64_t end) {
+  if (size_ <= checked_add(end, out_.alignment_)) return;
+  refuse("the file has " + std::to_string(size_ - end) + " bytes behind its last tensor, which ends at byte " +
+         std::to_string(end) + "; its tensor count is wrong, or something was appended");
 }
 
 }  // namespace troupe

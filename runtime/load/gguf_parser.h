@@ -34,6 +34,7 @@ class GgufParser {
   GgufTensor read_tensor();
   void read_shape(GgufTensor& tensor);
   void place(std::vector<GgufTensor>& tensors);
+  void refuse_rest(std::uint64_t end);
 
   Gguf& out_;
   ByteReader reader_;

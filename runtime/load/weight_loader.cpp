@@ -139,6 +139,7 @@ Result<void> fill_all(const Gguf& file, Backend& backend, std::span<const Job> j
   std::atomic<int> running{threads};
   {
     std::vector<std::jthread> readers;
+    readers.reserve(static_cast<std::size_t>(threads));
     for (int i = 0; i < threads; ++i) {
       readers.emplace_back([&] {
         filler.work();

@@ -137,6 +137,7 @@ Result<void> Llama::load_rope(const Gguf& file, std::int64_t positions) {
     rope.frequency_factors = factors;
   }
   rope_ = RopeTable::create(rope, positions);
+  params_.shape.fingerprint ^= rope_hash(rope);
   return {};
 }
 
@@ -165,7 +166,6 @@ Result<std::unique_ptr<Model>> Llama::load(const Gguf& file, Backend& backend, c
   if (auto loaded = model->load_norms(file); !loaded) return loaded.error();
   if (auto loaded = model->load_matrices(file, backend, options); !loaded) return loaded.error();
   if (auto loaded = model->load_rope(file, positions); !loaded) return loaded.error();
-  shape.fingerprint ^= model->rope_.hash();
   return std::unique_ptr<Model>(std::move(model));
 }
 

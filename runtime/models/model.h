@@ -29,7 +29,7 @@ struct ModelShape {
   std::int64_t vocabulary = 0;
   std::int64_t context = 0;        // positions the model was trained for
   std::uint64_t weight_bytes = 0;  // resident
-  std::uint64_t fingerprint = 0;   // of the metadata, the tensor table and the rope table; equal files, equal numbers
+  std::uint64_t fingerprint = 0;   // of the rope angles, as this host computes them
 };
 
 // Row matrices of one launch, float32, from Backend::allocate.

@@ -43,6 +43,7 @@ void crowd(int others, int max_rows) {
   watch.probe = prompt(1000, 600);
   SupervisorOptions options;
   options.run = watch.run();
+  options.linger = std::chrono::seconds(60);
   EngineOptions engine_options = crowd_options();
   engine_options.max_rows = max_rows;
   ActorLab lab(options, engine_options);

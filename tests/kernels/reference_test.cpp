@@ -132,11 +132,13 @@ TEST(RopeTable, angles_follow_base_factor_and_frequency_factors) {
 }
 
 TEST(RopeTable, its_hash_tells_other_angles_apart) {
-  const std::uint64_t hash = RopeTable::create({.dim = 8}, 20).hash();
-  EXPECT_EQ(hash, RopeTable::create({.dim = 8}, 20).hash());
-  EXPECT_NE(hash, RopeTable::create({.dim = 8, .base = 10001.0}, 20).hash());
-  EXPECT_NE(hash, RopeTable::create({.dim = 8, .pairs = RopePairs::halves}, 20).hash());
-  EXPECT_NE(hash, RopeTable::create({.dim = 8}, 21).hash());
+  const std::uint64_t hash = rope_hash({.dim = 8});
+  const float factors[4] = {1.0f, 1.0f, 1.0f, 2.0f};
+  EXPECT_EQ(hash, rope_hash({.dim = 8}));
+  EXPECT_NE(hash, rope_hash({.dim = 8, .base = 10001.0}));
+  EXPECT_NE(hash, rope_hash({.dim = 8, .linear_factor = 2.0}));
+  EXPECT_NE(hash, rope_hash({.dim = 8, .frequency_factors = factors}));
+  EXPECT_NE(hash, rope_hash({.dim = 8, .pairs = RopePairs::halves}));
 }
 
 // The pair (1, 0) becomes (cos, sin), (0, 1) becomes (-sin, cos); what stands past the rotated part is unchanged.

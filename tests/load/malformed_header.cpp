@@ -114,9 +114,14 @@ std::vector<MalformedClass> malformed_headers() {
        }},
       {"one tensor fewer than there",
        [](GgufImage image, Random&) {
-         while (image.tensors.back().name != "output_norm.weight") image.tensors.pop_back();
          image.claimed_tensors = image.tensors.size() - 1;
-         return Malformed{image.bytes(), "output_norm.weight"};
+         return Malformed{image.bytes(), "bytes behind its last tensor"};
+       }},
+      {"something appended",
+       [](GgufImage image, Random& random) {
+         std::string bytes = image.bytes();
+         bytes.append(static_cast<std::size_t>(65 + random.below(5000)), 'x');
+         return Malformed{bytes, "bytes behind its last tensor"};
        }},
       {"metadata count -1",
        [](GgufImage image, Random&) {

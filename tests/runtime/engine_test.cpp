@@ -214,16 +214,18 @@ TEST_F(Engines, the_default_pool_holds_sixteen_contexts_of_a_small_model) {
   EXPECT_EQ(engine->pages()->total(), 16 * pages_for(100));
 }
 
-TEST_F(Engines, the_fingerprint_tells_models_and_cache_types_apart_but_not_paths) {
-  const auto of = [&](const std::string& file, const char* isa, KvType type = KvType::f16) {
+TEST_F(Engines, the_fingerprint_tells_models_and_cache_types_apart_but_not_paths_or_contexts) {
+  const auto of = [&](const std::string& file, const char* isa, KvType type = KvType::f16, std::int64_t context = 0) {
     EngineOptions options = test::tiny_options({isa, 1});
     options.kv_type = type;
+    options.context = context;
     return test::open_engine(file, options)->fingerprint();
   };
   TinyModel other = tiny_model(DType::q4_1);
   other.seed = 2;
   const std::string file = path(), sibling = write_tiny_model(other, folder_.file("sibling"));
   EXPECT_EQ(of(file, "reference"), of(file, "auto"));
+  EXPECT_EQ(of(file, "auto"), of(file, "auto", KvType::f16, 100));
   EXPECT_NE(of(file, "auto"), of(sibling, "auto"));
   EXPECT_NE(of(file, "auto"), of(file, "auto", KvType::f32));
 }
