@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
-#include <sys/resource.h>
 
 #include "apps/troupe/bench_load.h"
 #include "apps/troupe/command.h"
+#include "apps/troupe/memory.h"
 #include "apps/troupe/options.h"
 
 namespace troupe::app {
@@ -28,12 +28,6 @@ double quantile(std::vector<double> values, double q) {
   return values[static_cast<std::size_t>(q * static_cast<double>(values.size() - 1))];
 }
 
-double peak_megabytes() {
-  rusage usage{};
-  ::getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_maxrss) * 1024 / 1e6;
-}
-
 class Bench {
  public:
   Bench(std::shared_ptr<Engine> engine, const Flags& flags) : engine_(std::move(engine)), flags_(flags) {}
@@ -52,7 +46,7 @@ class Bench {
     if (!flags_.no_table) {
       if (auto done = fused_table(); !done) return complain(done.error());
     }
-    const double peak = peak_megabytes();  // before the bandwidth's own gigabyte
+    const double peak = peak_resident_megabytes();  // before the bandwidth's own gigabyte
     report_["peak_megabytes"] = peak;
     say("\npeak memory %.0f MB\n", peak);
     if (!flags_.no_bandwidth) bandwidth();

@@ -10,6 +10,7 @@
 #include "apps/troupe/chat_file.h"
 #include "apps/troupe/command.h"
 #include "apps/troupe/interrupt.h"
+#include "apps/troupe/memory.h"
 #include "apps/troupe/options.h"
 
 namespace troupe::app {
@@ -185,8 +186,9 @@ class Chat {
           1e3 * last_->prefill.count(), tokens, last_->decode.count() > 0 ? (tokens - 1) / last_->decode.count() : 0.0);
     }
     if (auto info = host_.describe()) {
-      std::fprintf(stderr, "%s; %lld of %lld pages free\n", info->engine.c_str(),
-                   static_cast<long long>(info->pages_free), static_cast<long long>(info->pages_total));
+      std::fprintf(stderr, "%s; %lld of %lld pages free; %.0f MB resident\n", info->engine.c_str(),
+                   static_cast<long long>(info->pages_free), static_cast<long long>(info->pages_total),
+                   resident_megabytes());
     }
   }
 

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "kernels/cpu/tile_words.h"
 #include "kernels/quant/formats.h"
 
 namespace troupe::cpu {
@@ -16,9 +17,6 @@ const std::byte* at(const std::byte* tile, std::int64_t offset) {
   return tile + offset;
 }
 
-void put_bits(std::byte& place, int bits, int shift) {
-  place |= static_cast<std::byte>(bits << shift);
-}
 int get_bits(std::byte place, int shift, int mask) {
   return (u8(place) >> shift) & mask;
 }
@@ -32,18 +30,6 @@ int nibble_shift(int i) {
 }
 
 template <int kBits>
-void put_level(std::byte* block, int i, int r, int q) {
-  if constexpr (kBits == 8) {
-    block[i / 4 * 64 + 4 * r + i % 4] = static_cast<std::byte>(q);
-    return;
-  }
-  put_bits(block[nibble_byte(i, r)], q & 15, nibble_shift(i));
-  const int lane_byte = 4 * r + i % 4, j = i % 16 / 4;
-  if constexpr (kBits == 5) put_bits(block[256 + lane_byte], q >> 4, j + (i < 16 ? 0 : 4));
-  if constexpr (kBits == 6) put_bits(block[256 + (i < 16 ? 0 : 64) + lane_byte], q >> 4, 2 * j);
-}
-
-template <int kBits>
 int get_level(const std::byte* block, int i, int r) {
   if constexpr (kBits == 8) return u8(block[i / 4 * 64 + 4 * r + i % 4]);
   int q = get_bits(block[nibble_byte(i, r)], nibble_shift(i), 15);
@@ -54,7 +40,7 @@ int get_level(const std::byte* block, int i, int r) {
 }
 
 // The layout of one format: `fill` takes one file block of row r, `read` gives 32 inputs of row r back.
-template <class F, bool kMinimum, int kBits, int kOffset>
+template <bool kMinimum, int kBits, int kOffset>
 struct GroupLayout {
   using L = Groups<kMinimum, kBits>;
   static std::size_t bytes(std::int64_t cols) {
@@ -62,12 +48,9 @@ struct GroupLayout {
     return static_cast<std::size_t>((blocks + 1) / 2 * L::kGroupBytes - blocks % 2 * L::kBlockBytes);
   }
   static void fill(std::byte* tile, std::int64_t block, int r, const std::byte* file) {
-    std::int32_t q[32];
-    float dw, mw;
-    F::terms(file, q, &dw, &mw);
     std::memcpy(at(tile, L::scale_at(block)) + 2 * r, file, 2);
     if constexpr (kMinimum) std::memcpy(at(tile, L::minimum_at(block)) + 2 * r, file + 2, 2);
-    for (int i = 0; i < 32; ++i) put_level<kBits>(at(tile, L::block_at(block)), i, r, q[i] + kOffset);
+    put_words<kBits>(at(tile, L::block_at(block)), r, words_of_block<kBits>(file + (kMinimum ? 4 : 2)));
   }
   static void read(const std::byte* tile, std::int64_t block, int r, float* out) {
     const float dw = load_half(at(tile, L::scale_at(block)) + 2 * r);
@@ -91,7 +74,8 @@ struct SuperLayout {
     for (int g = 0; g < 8; ++g) {
       at(tile, L::scale_at(first + g))[r] = static_cast<std::byte>(scale[g]);
       at(tile, L::min_at(first + g))[r] = static_cast<std::byte>(minimum[g]);
-      for (int i = 0; i < 32; ++i) put_level<kBits>(at(tile, L::block_at(first + g)), i, r, F::level(file, g, i));
+      put_words<kBits>(at(tile, L::block_at(first + g)), r,
+                       words_of_group<kBits>(file + F::kHighAt, file + F::kNibblesAt, g));
     }
   }
   static void read(const std::byte* tile, std::int64_t block, int r, float* out) {
@@ -116,7 +100,7 @@ struct SixLayout {
       for (int half = 0; half < 2; ++half) {
         at(tile, L::scale_at(first + g, half))[r] = file[Q6_K::kScalesAt + 2 * g + half];
       }
-      for (int i = 0; i < 32; ++i) put_level<6>(at(tile, L::block_at(first + g)), i, r, Q6_K::level(file, 32 * g + i));
+      put_words<6>(at(tile, L::block_at(first + g)), r, words_of_six(file, file + Q6_K::kHighAt, g));
     }
   }
   static void read(const std::byte* tile, std::int64_t block, int r, float* out) {
@@ -143,15 +127,15 @@ struct FloatLayout {
 template <class F>
 struct LayoutOf : FloatLayout<F> {};
 template <>
-struct LayoutOf<Q4_0> : GroupLayout<Q4_0, false, 4, 8> {};
+struct LayoutOf<Q4_0> : GroupLayout<false, 4, 8> {};
 template <>
-struct LayoutOf<Q4_1> : GroupLayout<Q4_1, true, 4, 0> {};
+struct LayoutOf<Q4_1> : GroupLayout<true, 4, 0> {};
 template <>
-struct LayoutOf<Q5_0> : GroupLayout<Q5_0, false, 5, 16> {};
+struct LayoutOf<Q5_0> : GroupLayout<false, 5, 16> {};
 template <>
-struct LayoutOf<Q5_1> : GroupLayout<Q5_1, true, 5, 0> {};
+struct LayoutOf<Q5_1> : GroupLayout<true, 5, 0> {};
 template <>
-struct LayoutOf<Q8_0> : GroupLayout<Q8_0, false, 8, 128> {};
+struct LayoutOf<Q8_0> : GroupLayout<false, 8, 128> {};
 template <>
 struct LayoutOf<Q4_K> : SuperLayout<Q4_K, 4> {};
 template <>

@@ -1,15 +1,18 @@
 // The program and the examples as a user runs them: what they print, where, and how they end.
 #include <array>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <iostream>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <sys/wait.h>
 
+#include "runtime/load/gguf.h"
 #include "tests/support/scratch_folder.h"
 #include "tests/support/tiny_model.h"
 
@@ -142,6 +145,25 @@ TEST_F(Program, runs_every_example) {
   const Ended many = run("$B/example_many_sessions $M 5 24 --check");
   EXPECT_EQ(many.code, 0) << many.err;
   EXPECT_THAT(many.out, HasSubstr("5 of 5 answers equal"));
+}
+
+// What a loaded model that nobody talks to takes: the weights once, and little besides.
+TEST_F(Program, rests_in_little_more_memory_than_the_models_tensors) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer's own memory is counted too";
+#endif
+  const char* model = std::getenv("TROUPE_MODEL");
+  if (model == nullptr) GTEST_SKIP() << "TROUPE_MODEL names no file ('./run test' sets it)";
+  const auto file = Gguf::open(model);
+  ASSERT_TRUE(file) << file.error().message;
+  const Ended ended = run("echo /stats | $B/troupe run $TROUPE_MODEL");
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  const std::size_t at = ended.err.rfind("free; ");
+  ASSERT_NE(at, std::string::npos) << ended.err;
+  const double resident = std::stod(ended.err.substr(at + 6));
+  std::cout << "resident " << resident << " MB, tensors " << static_cast<double>(file->tensor_bytes()) / 1e6 << " MB\n";
+  EXPECT_GT(resident, 0.9e-6 * static_cast<double>(file->tensor_bytes()));
+  EXPECT_LE(resident, 1.05e-6 * static_cast<double>(file->tensor_bytes()) + 40);
 }
 
 TEST_F(Program, ends_when_its_reader_is_gone) {
