@@ -6,6 +6,7 @@
 #include "apps/troupe/command.h"
 #include "apps/troupe/memory.h"
 #include "apps/troupe/options.h"
+#include "apps/troupe/plain_loop.h"
 
 namespace troupe::app {
 namespace {
@@ -88,6 +89,7 @@ class Bench {
                                {"launch_width_histogram", result->launches.by_decode_width},
                                {"launches", result->launches.launches},
                                {"loop_tokens_per_second", loop.tokens_per_second},
+                               {"prefill_tokens_per_second", loop.prefill_tokens_per_second},
                                {"actor_microseconds_a_launch", actors_us}});
     return {};
   }

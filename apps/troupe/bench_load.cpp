@@ -20,17 +20,6 @@ double seconds_between(Clock::time_point a, Clock::time_point b) {
   return std::chrono::duration<double>(b - a).count();
 }
 
-// Distinct prompts of plain tokens, spread over the vocabulary by a fixed rule.
-std::vector<TokenId> prompt_of(int session, std::int32_t tokens, std::int64_t vocabulary) {
-  std::vector<TokenId> ids;
-  std::uint64_t state = 0x9E3779B97F4A7C15ull * static_cast<std::uint64_t>(session + 1);
-  for (std::int32_t i = 0; i < tokens; ++i) {
-    state = state * 6364136223846793005ull + 1442695040888963407ull;
-    ids.push_back(static_cast<TokenId>((state >> 33) % static_cast<std::uint64_t>(vocabulary)));
-  }
-  return ids;
-}
-
 Turn turn_of(int session, const Load& load, std::int64_t vocabulary) {
   Turn turn;
   turn.kind = Turn::Kind::tokens;
@@ -178,6 +167,16 @@ LoadResult digest(Outcome outcome, LaunchStats launches) {
 
 }  // namespace
 
+std::vector<TokenId> prompt_of(int session, std::int32_t tokens, std::int64_t vocabulary) {
+  std::vector<TokenId> ids;
+  std::uint64_t state = 0x9E3779B97F4A7C15ull * static_cast<std::uint64_t>(session + 1);
+  for (std::int32_t i = 0; i < tokens; ++i) {
+    state = state * 6364136223846793005ull + 1442695040888963407ull;
+    ids.push_back(static_cast<TokenId>((state >> 33) % static_cast<std::uint64_t>(vocabulary)));
+  }
+  return ids;
+}
+
 Result<LoadResult> run_load(const std::shared_ptr<Engine>& engine, const Load& load) {
   caf::actor_system_config config;
   configure(config);
@@ -198,50 +197,6 @@ Result<LoadResult> run_load(const std::shared_ptr<Engine>& engine, const Load& l
   self->wait_for(host);
   if (finished.error) return *finished.error;
   return digest(std::move(finished), std::move(launches));
-}
-
-LoopResult run_loop(Engine& engine, const Load& load) {
-  const std::int64_t vocabulary = engine.shape().vocabulary;
-  const SamplingParams greedy = SamplingParams::greedy();
-  LoopResult result;
-  std::vector<KvCache> caches;
-  std::vector<std::vector<TokenId>> next;
-  for (int i = 0; i < load.sessions; ++i) {
-    caches.emplace_back(engine.pages());
-    if (!caches.back().reserve(load.prompt + load.generate)) return result;
-    next.push_back(prompt_of(i, load.prompt, vocabulary));
-  }
-  result.answers.resize(next.size());
-  const auto launch = [&](std::size_t first, std::size_t count) {
-    std::vector<KvLease> leases;
-    std::vector<Slice> batch(count);
-    for (std::size_t i = 0; i < count; ++i) leases.push_back(caches[first + i].lend());
-    for (std::size_t i = 0; i < count; ++i) {
-      batch[i].cache = &leases[i];
-      batch[i].position = leases[i].position();
-      batch[i].tokens = next[first + i];
-      batch[i].wants_token = batch[i].ban_end = true;
-      batch[i].sampling = &greedy;
-    }
-    engine.run(batch);
-    for (std::size_t i = 0; i < count; ++i) {
-      caches[first + i].commit(leases[i].position() + static_cast<std::int64_t>(next[first + i].size()));
-      next[first + i] = {batch[i].sampled.token};
-      result.answers[first + i].push_back(batch[i].sampled.token);
-    }
-  };
-  for (std::size_t i = 0; i < next.size(); ++i) launch(i, 1);
-  std::vector<double> seconds;
-  for (std::int32_t t = 1; t < load.generate; ++t) {
-    const auto began = Clock::now();
-    launch(0, next.size());
-    seconds.push_back(seconds_between(began, Clock::now()));
-  }
-  const double total = std::accumulate(seconds.begin(), seconds.end(), 0.0);
-  result.tokens_per_second = static_cast<double>(next.size() * seconds.size()) / total;
-  std::ranges::nth_element(seconds, seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2));
-  result.seconds_a_launch = seconds[seconds.size() / 2];
-  return result;
 }
 
 double read_bandwidth(int threads) {

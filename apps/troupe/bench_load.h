@@ -1,7 +1,7 @@
 // The load of `troupe bench`: N sessions with distinct prompts, all at once, greedy, to a fixed length.
 //
-// Everything is counted where a user would stand: at the sink. The same work in a plain loop over the same engine, with
-// no actor, tells what the actor layer costs.
+// Everything is counted where a user would stand: at the sink. The same work in a plain loop over the same engine
+// (plain_loop.h) tells what the actor layer costs.
 #pragma once
 
 #include <cstdint>
@@ -35,13 +35,8 @@ struct LoadResult {
 // A host of its own in an actor system of its own, on `engine`; nobody else may use the engine meanwhile.
 Result<LoadResult> run_load(const std::shared_ptr<Engine>& engine, const Load& load);
 
-struct LoopResult {
-  double seconds_a_launch = 0;  // the median decode launch
-  double tokens_per_second = 0;
-  std::vector<std::vector<TokenId>> answers;
-};
-// The same work by Engine::run alone.
-LoopResult run_loop(Engine& engine, const Load& load);
+// Distinct prompts, spread over the vocabulary by a fixed rule.
+std::vector<TokenId> prompt_of(int session, std::int32_t tokens, std::int64_t vocabulary);
 
 // GB/s of reading a gigabyte with so many threads, best of several passes.
 double read_bandwidth(int threads);

@@ -133,6 +133,13 @@ TEST_F(Program, measures_and_reports_as_json) {
   EXPECT_TRUE(report["runs"][1].contains("mean_launch_width"));
 }
 
+TEST_F(Program, measures_prompts_longer_than_a_launch) {
+  const Ended ended =
+      run("$B/troupe bench $M --sessions 2 --prompt 700 --generate 4 --json --kv-memory 16 --no-table --no-bandwidth");
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  EXPECT_GT(nlohmann::json::parse(ended.out)["runs"][0]["prefill_tokens_per_second"], 0.0);
+}
+
 TEST_F(Program, tells_the_perplexity_of_a_text) {
   const Ended ended = run("printf 'some words that stand here for a test of it' | $B/troupe perplexity $M -");
   EXPECT_EQ(ended.code, 0) << ended.err;
