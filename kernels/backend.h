@@ -32,6 +32,7 @@
 #include "kernels/batch_view.h"
 #include "kernels/buffer.h"
 #include "kernels/kv_layout.h"
+#include "kernels/numa.h"
 #include "kernels/result.h"
 #include "kernels/rope.h"
 #include "kernels/tensor.h"
@@ -159,21 +160,24 @@ class Backend {
 std::unique_ptr<Backend> make_reference_backend();
 
 // Instruction-set paths of the CPU backend, weakest first.
-enum class Isa : std::uint8_t { avx2, avx512, avx512_vnni };
+enum class Isa : std::uint8_t { avx2, avx_vnni, avx512, avx512_vnni, amx_int8 };
+inline constexpr Isa kIsas[] = {Isa::avx2, Isa::avx_vnni, Isa::avx512, Isa::avx512_vnni, Isa::amx_int8};
 const char* name(Isa isa);
-// Whether this processor (and its operating system) can run the path.
+// Whether this processor (and its operating system) can run the path. Asks the system for AMX's registers where the
+// processor has them.
 bool supported(Isa isa);
 // The strongest supported path; an error sentence on a processor without AVX2, FMA and F16C.
 Result<Isa> best_isa();
 
 // threads >= 1. The pool owns threads - 1 workers; the caller is the last one.
-std::unique_ptr<Backend> make_cpu_backend(Isa isa, int threads);
+// Throws std::system_error when the system starts no more threads, std::bad_alloc when it has no memory.
+std::unique_ptr<Backend> make_cpu_backend(Isa isa, int threads, Numa numa = Numa::interleave);
 
 // CPUs that this process may use: its affinity mask and its cgroup's quota count.
 int usable_cpus();
 
-// The choice a user makes with --isa and --threads: "reference", "avx2", "avx512", "vnni", or "" / "auto" for the best.
-// threads 0: usable_cpus().
-Result<std::unique_ptr<Backend>> make_backend(const std::string& isa, int threads);
+// The choice a user makes with --isa and --threads: "reference", the name of an Isa ("avx2", "avx-vnni", "avx512",
+// "vnni", "amx"), or "" / "auto" for the best. threads 0: usable_cpus().
+Result<std::unique_ptr<Backend>> make_backend(const std::string& isa, int threads, Numa numa = Numa::interleave);
 
 }  // namespace troupe

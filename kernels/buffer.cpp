@@ -9,7 +9,6 @@
 namespace troupe {
 namespace {
 
-constexpr std::size_t kHugePage = std::size_t{2} << 20;
 constexpr std::size_t kCacheLine = 64;
 
 std::size_t round_up(std::size_t bytes, std::size_t unit) {

@@ -9,6 +9,9 @@
 
 namespace troupe {
 
+// Host buffers of this many bytes and more are mapped, and aligned to as many.
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
+
 class Buffer {
  public:
   using Release = void (*)(std::byte* data, std::size_t bytes);

@@ -19,9 +19,22 @@ bool is_quantized(const PreparedWeight& weight) {
 
 }  // namespace
 
+CpuBackend::CpuBackend(const Path& path, int threads, Numa numa) : path_(path), pool_(threads) {
+  if (numa == Numa::interleave) nodes_ = memory_nodes();
+  if (nodes_.size() < 2) nodes_.clear();
+}
+
 std::string CpuBackend::describe() const {
   return std::string("cpu ") + path_.name + ", " + std::to_string(pool_.threads()) +
-         (pool_.threads() == 1 ? " thread" : " threads");
+         (pool_.threads() == 1 ? " thread" : " threads") +
+         (nodes_.empty() ? "" : ", memory on " + std::to_string(nodes_.size()) + " nodes in turn");
+}
+
+// A refusal by the system is no error: the memory then lies where it is first written, and is slower to read from afar.
+Buffer CpuBackend::allocate(std::size_t bytes) {
+  Buffer memory = allocate_host(bytes);
+  if (!nodes_.empty() && bytes >= kHugePage) interleave(memory.data(), bytes, nodes_);
+  return memory;
 }
 
 std::size_t CpuBackend::weight_bytes(DType type, std::int64_t rows, std::int64_t cols) const {
@@ -55,12 +68,18 @@ void CpuBackend::reserve(const Limits& limits) {
   slices_.reserve(rows);
 }
 
-// -- rows into register tiles --
+// -- rows into tiles --
 
 // `rows` rows as evenly as they go into tiles of at most path_.tile_rows: 16 are 6 + 5 + 5, not 6 + 6 + 4.
-void CpuBackend::plan_tiles(std::int64_t rows) {
+void CpuBackend::plan_tiles(std::int64_t rows, Weights weights) {
+  std::int64_t wide_from = 0;
+  for (const PreparedWeight* weight : weights) {
+    wide_from = std::max(wide_from, path_.wide.from_rows[static_cast<std::size_t>(weight->type)]);
+  }
+  wide_ = wide_from > 0 && rows >= wide_from;
+  tile_parts_ = wide_ ? 4 : 1;
   places_.clear();
-  const std::int64_t tiles = (rows + path_.tile_rows - 1) / path_.tile_rows;
+  const std::int64_t most = wide_ ? path_.wide.tile_rows : path_.tile_rows, tiles = (rows + most - 1) / most;
   for (std::int64_t i = 0, first = 0; i < tiles; ++i) {
     const std::int64_t size = rows / tiles + (i < rows % tiles ? 1 : 0);
     places_.push_back({first, static_cast<int>(size)});
@@ -69,13 +88,21 @@ void CpuBackend::plan_tiles(std::int64_t rows) {
 }
 
 // The rows of a tile share cache lines, so one thread takes all of them. (A row each: twice the time of the whole phase
-// where the threads have separate last-level caches.)
-void CpuBackend::quantize_part(const TilePlace& place, std::int64_t from, std::int64_t cols, bool* finite) {
-  std::byte* part =
+// where the threads have separate last-level caches.) Of a wide tile it takes a quarter, 8 rows of 32, or else most
+// threads would have nothing to do: the q of 8 rows are whole lines, only the scales are shared.
+CpuBackend::TilePart CpuBackend::tile_part(std::int64_t i) const {
+  const TilePlace& place = places_[static_cast<std::size_t>(i / tile_parts_)];
+  const int part = static_cast<int>(i % tile_parts_);
+  return {place, place.rows * part / tile_parts_, place.rows * (part + 1) / tile_parts_};
+}
+
+void CpuBackend::quantize_part(const TilePart& part, std::int64_t from, std::int64_t cols, bool* finite) {
+  const TilePlace& place = part.place;
+  std::byte* to =
       quantized_.data() + QuantLayout::bytes(place.first, rows_.cols) + QuantLayout::bytes(place.rows, from);
-  for (int m = 0; m < place.rows; ++m) {
+  for (int m = part.begin; m < part.end; ++m) {
     const float* x = rows_.floats + (place.first + m) * rows_.cols + from;
-    finite[m] = path_.quantize(x, cols, part, place.rows, m) && finite[m];
+    finite[m] = path_.quantize(x, cols, to, place.rows, m) && finite[m];
   }
 }
 
@@ -89,45 +116,48 @@ void mark(std::span<std::uint8_t> faulty, std::int64_t row) {
 }  // namespace
 
 void CpuBackend::norm_rows(const float* h, const NormWeight& norm, std::span<const std::int32_t> pick,
-                           std::int64_t rows, bool quantized, std::span<std::uint8_t> faulty) {
+                           std::int64_t rows, Weights weights, std::span<std::uint8_t> faulty) {
   const auto cols = static_cast<std::int64_t>(norm.weight.size());
+  const bool quantized =
+      std::any_of(weights.begin(), weights.end(), [](auto* weight) { return is_quantized(*weight); });
   float* normed = reinterpret_cast<float*>(normed_.data());
   rows_ = {normed, rows, cols};
-  plan_tiles(rows);
-  pool_.run(tile_count(), ThreadPool::kShrinking, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t tile = begin; tile < end; ++tile) {
-      const TilePlace& place = places_[static_cast<std::size_t>(tile)];
+  plan_tiles(rows, weights);
+  pool_.run(part_count(), ThreadPool::kShrinking, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const TilePart part = tile_part(i);
       const auto source = [&](std::int64_t row) { return pick.empty() ? row : pick[static_cast<std::size_t>(row)]; };
       bool finite[kMaxTileRows];
-      for (int m = 0; m < place.rows; ++m) {
-        const std::int64_t row = place.first + m;
+      for (int m = part.begin; m < part.end; ++m) {
+        const std::int64_t row = part.place.first + m;
         finite[m] = path_.rms_norm(h + source(row) * cols, norm.weight.data(), cols, norm.epsilon, normed + row * cols);
       }
-      if (quantized) quantize_part(place, 0, cols, finite);
-      for (int m = 0; m < place.rows; ++m) {
-        if (!finite[m]) mark(faulty, source(place.first + m));
+      if (quantized) quantize_part(part, 0, cols, finite);
+      for (int m = part.begin; m < part.end; ++m) {
+        if (!finite[m]) mark(faulty, source(part.place.first + m));
       }
     }
   });
 }
 
-void CpuBackend::take_rows(const float* x, std::int64_t rows, std::int64_t cols, bool quantized,
+void CpuBackend::take_rows(const float* x, std::int64_t rows, const PreparedWeight& weight,
                            std::span<std::uint8_t> faulty) {
   constexpr std::int64_t kPartCols = 512;  // of a wide row, so that a few rows keep several threads busy
+  const std::int64_t cols = weight.cols, widths = (cols + kPartCols - 1) / kPartCols;
+  const bool quantized = is_quantized(weight);
   rows_ = {x, rows, cols};
-  plan_tiles(rows);
-  const std::int64_t parts = (cols + kPartCols - 1) / kPartCols;
-  pool_.run(tile_count() * parts, ThreadPool::kShrinking, [&](std::int64_t begin, std::int64_t end) {
+  plan_tiles(rows, {&weight});
+  pool_.run(part_count() * widths, ThreadPool::kShrinking, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
-      const TilePlace& place = places_[static_cast<std::size_t>(i / parts)];
-      const std::int64_t from = i % parts * kPartCols, width = std::min(kPartCols, cols - from);
+      const TilePart part = tile_part(i / widths);
+      const std::int64_t from = i % widths * kPartCols, width = std::min(kPartCols, cols - from);
       bool finite[kMaxTileRows];
-      for (int m = 0; m < place.rows; ++m) {
-        finite[m] = quantized || path_.all_finite(x + (place.first + m) * cols + from, width);
+      for (int m = part.begin; m < part.end; ++m) {
+        finite[m] = quantized || path_.all_finite(x + (part.place.first + m) * cols + from, width);
       }
-      if (quantized) quantize_part(place, from, width, finite);
-      for (int m = 0; m < place.rows; ++m) {
-        if (!finite[m]) mark(faulty, place.first + m);
+      if (quantized) quantize_part(part, from, width, finite);
+      for (int m = part.begin; m < part.end; ++m) {
+        if (!finite[m]) mark(faulty, part.place.first + m);
       }
     }
   });
@@ -164,8 +194,7 @@ void CpuBackend::for_strips(Done&& done) {
       const std::size_t stride = tile_bytes(weight.type, weight.cols);
       const std::byte* tile = weight.data + static_cast<std::size_t>(strip.tile) * stride;
       for (const TilePlace& place : places_) {
-        path_.matmul[static_cast<std::size_t>(weight.type)](tile, stride, strip.tiles, act_tile(place, stride),
-                                                            results);
+        matmul(weight.type)(tile, stride, strip.tiles, act_tile(place, stride), results);
         done(strip, place, results);
       }
     }
@@ -187,8 +216,7 @@ void each_result(std::int64_t outputs, std::int64_t first_column, int tiles, std
 }  // namespace
 
 void CpuBackend::qkv(const QkvArgs& args, const BatchView& batch) {
-  const bool quantized = is_quantized(args.wq) || is_quantized(args.wk) || is_quantized(args.wv);
-  norm_rows(args.h, args.norm, {}, batch.rows(), quantized, batch.faulty);
+  norm_rows(args.h, args.norm, {}, batch.rows(), {&args.wq, &args.wk, &args.wv}, batch.faulty);
   strips_.clear();
   add_strips(args.wq, args.q);
   add_strips(args.wk, args.k);
@@ -203,7 +231,7 @@ void CpuBackend::qkv(const QkvArgs& args, const BatchView& batch) {
 }
 
 void CpuBackend::matmul_add(float* h, const float* x, const PreparedWeight& w, const BatchView& batch) {
-  take_rows(x, batch.rows(), w.cols, is_quantized(w), batch.faulty);
+  take_rows(x, batch.rows(), w, batch.faulty);
   strips_.clear();
   add_strips(w, h);
   for_strips([&](const Strip& strip, const TilePlace& place, const float* results) {
@@ -225,14 +253,14 @@ void CpuBackend::down_add(float* h, const float* act, const PreparedWeight& w, c
 
 // The gate strip's thread computes the up strip of the same columns too, so that SwiGLU is its epilogue.
 void CpuBackend::gate_up(const GateUpArgs& args, const BatchView& batch) {
-  norm_rows(args.h, args.norm, {}, batch.rows(), is_quantized(args.wgate) || is_quantized(args.wup), batch.faulty);
+  norm_rows(args.h, args.norm, {}, batch.rows(), {&args.wgate, &args.wup}, batch.faulty);
   strips_.clear();
   add_strips(args.wgate, args.act);
   const std::size_t up_stride = tile_bytes(args.wup.type, args.wup.cols);
   for_strips([&](const Strip& strip, const TilePlace& place, float* results) {
     alignas(64) float up[kMaxTileRows * 2 * kTileRows];
     const std::byte* tile = args.wup.data + static_cast<std::size_t>(strip.tile) * up_stride;
-    path_.matmul[static_cast<std::size_t>(args.wup.type)](tile, up_stride, strip.tiles, act_tile(place, up_stride), up);
+    matmul(args.wup.type)(tile, up_stride, strip.tiles, act_tile(place, up_stride), up);
     path_.swiglu(results, up, results, std::int64_t{place.rows} * strip.tiles * kTileRows);
     each_result(args.wgate.rows, strip.tile * kTileRows, strip.tiles, place.first, place.rows, results,
                 [&](std::int64_t row, std::int64_t column, const float* values, std::int64_t width) {
@@ -242,8 +270,7 @@ void CpuBackend::gate_up(const GateUpArgs& args, const BatchView& batch) {
 }
 
 void CpuBackend::head(const HeadArgs& args, const BatchView& batch) {
-  norm_rows(args.h, args.norm, args.rows, static_cast<std::int64_t>(args.rows.size()), is_quantized(args.w),
-            batch.faulty);
+  norm_rows(args.h, args.norm, args.rows, static_cast<std::int64_t>(args.rows.size()), {&args.w}, batch.faulty);
   strips_.clear();
   add_strips(args.w, args.logits);
   for_strips([&](const Strip& strip, const TilePlace& place, const float* results) {
@@ -258,88 +285,6 @@ void CpuBackend::embed(float* h, const PreparedWeight& table, const BatchView& b
   pool_.run(batch.rows(), 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t r = begin; r < end; ++r) {
       read_row(table, batch.tokens[static_cast<std::size_t>(r)], h + r * table.cols);
-    }
-  });
-}
-
-// -- attention --
-
-void CpuBackend::store_rows(const AttendArgs& args, const SequenceView& sequence, int kv_head) {
-  const KvLayout& layout = args.layout;
-  const int dim = layout.head_dim, group = args.heads / layout.kv_heads, pairs = args.rope.dim / 2;
-  const bool neighbours = args.rope.pairs == RopePairs::neighbours;
-  for (std::int64_t i = 0; i < sequence.rows; ++i) {
-    const std::int64_t row = sequence.first_row + i, position = sequence.position + i;
-    const float* cos = args.rope.cos.data() + position * pairs;
-    const float* sin = args.rope.sin.data() + position * pairs;
-    for (int g = 0; g < group; ++g) {
-      path_.rope(args.q + (row * args.heads + kv_head * group + g) * dim, cos, sin, pairs, neighbours);
-    }
-    float* k = args.k + (row * layout.kv_heads + kv_head) * dim;
-    path_.rope(k, cos, sin, pairs, neighbours);
-    std::byte* page = sequence.pages[position / KvLayout::kPageTokens];
-    path_.store_kv(page + layout.k_offset(args.layer, kv_head), page + layout.v_offset(args.layer, kv_head),
-                   layout.type, dim, static_cast<int>(position % KvLayout::kPageTokens), k,
-                   args.v + (row * layout.kv_heads + kv_head) * dim);
-  }
-}
-
-void CpuBackend::attend_slice(const AttendArgs& args, const AttendSlice& slice, int kv_head) {
-  const KvLayout& layout = args.layout;
-  const int group = args.heads / layout.kv_heads;
-  const std::int64_t stride = std::int64_t{args.heads} * layout.head_dim;
-  const std::int64_t at =
-      (slice.sequence->first_row + slice.first_row) * stride + std::int64_t{kv_head} * group * layout.head_dim;
-  AttendWork work;
-  work.q = args.q + at;
-  work.out = args.out + at;
-  work.row_stride = stride;
-  work.group = group;
-  work.pages = slice.sequence->pages;
-  work.k_offset = layout.k_offset(args.layer, kv_head);
-  work.v_offset = layout.v_offset(args.layer, kv_head);
-  work.type = layout.type;
-  work.head_dim = layout.head_dim;
-  work.scale = args.scale;
-  work.position = slice.sequence->position + slice.first_row;
-  work.rows = slice.rows;
-  path_.attend(work);
-}
-
-// Slices of at most 16 rows, so that one long prompt keeps every thread busy; longest first, so that the last claim is
-// short. Equal costs stay in memory order.
-void CpuBackend::plan_attention(const BatchView& batch) {
-  constexpr std::int64_t kSliceRows = 16;
-  slices_.clear();
-  for (const SequenceView& sequence : batch.sequences) {
-    for (std::int64_t first = 0; first < sequence.rows; first += kSliceRows) {
-      slices_.push_back({&sequence, first, std::min<std::int64_t>(kSliceRows, sequence.rows - first)});
-    }
-  }
-  std::sort(slices_.begin(), slices_.end(), [](const AttendSlice& a, const AttendSlice& b) {
-    return a.cost() != b.cost() ? a.cost() > b.cost() : a.sequence < b.sequence;
-  });
-}
-
-void CpuBackend::attend(const AttendArgs& args, const BatchView& batch) {
-  const std::int64_t heads = args.layout.kv_heads;
-  plan_attention(batch);
-  // All keys and values of a prompt stand before its first query row looks, as its rows see each other. Where every
-  // sequence has one row, that row's own thread stores them, and one region is enough.
-  const bool single_rows = static_cast<std::int64_t>(batch.sequences.size()) == batch.rows();
-  if (!single_rows) {
-    pool_.run(static_cast<std::int64_t>(batch.sequences.size()) * heads, 1, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) {
-        store_rows(args, batch.sequences[static_cast<std::size_t>(i / heads)], static_cast<int>(i % heads));
-      }
-    });
-  }
-  pool_.run(static_cast<std::int64_t>(slices_.size()) * heads, 1, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      const AttendSlice& slice = slices_[static_cast<std::size_t>(i / heads)];
-      const int kv_head = static_cast<int>(i % heads);
-      if (single_rows) store_rows(args, *slice.sequence, kv_head);
-      attend_slice(args, slice, kv_head);
     }
   });
 }

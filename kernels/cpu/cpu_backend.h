@@ -6,6 +6,7 @@
 // the cache. All scratch is made in reserve(); no operation allocates.
 #pragma once
 
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -17,10 +18,10 @@ namespace troupe::cpu {
 
 class CpuBackend final : public Backend {
  public:
-  CpuBackend(const Path& path, int threads) : path_(path), pool_(threads) {}
+  CpuBackend(const Path& path, int threads, Numa numa);
 
   std::string describe() const override;
-  Buffer allocate(std::size_t bytes) override { return allocate_host(bytes); }
+  Buffer allocate(std::size_t bytes) override;
   std::size_t weight_bytes(DType type, std::int64_t rows, std::int64_t cols) const override;
   Result<void> fill(const PreparedWeight& weight, std::int64_t first_row, std::int64_t row_count,
                     std::span<const std::byte> file_rows) override;
@@ -43,10 +44,17 @@ class CpuBackend final : public Backend {
     std::int64_t count = 0;
     std::int64_t cols = 0;
   };
-  // A register tile of rows.
+  // The weights of a phase that multiply the same rows.
+  using Weights = std::initializer_list<const PreparedWeight*>;
+  // A tile of rows.
   struct TilePlace {
     std::int64_t first;  // first row of the tile
     int rows;
+  };
+  // The rows of a tile, from begin to end, that one thread makes ready.
+  struct TilePart {
+    const TilePlace& place;
+    int begin, end;
   };
   // A strip is the weight tiles of one claim's unit: one or two tiles of one weight.
   struct Strip {
@@ -62,14 +70,18 @@ class CpuBackend final : public Backend {
     std::int64_t cost() const { return rows * (sequence->position + first_row + rows); }
   };
 
-  void plan_tiles(std::int64_t rows);
-  std::int64_t tile_count() const { return static_cast<std::int64_t>(places_.size()); }
-  // h (or the rows of it that `pick` names) normed into n_, and quantized if any weight is.
+  void plan_tiles(std::int64_t rows, Weights weights);
+  std::int64_t part_count() const { return static_cast<std::int64_t>(places_.size()) * tile_parts_; }
+  TilePart tile_part(std::int64_t i) const;
+  // h (or the rows of it that `pick` names) normed into normed_, and quantized if any weight is.
   void norm_rows(const float* h, const NormWeight& norm, std::span<const std::int32_t> pick, std::int64_t rows,
-                 bool quantized, std::span<std::uint8_t> faulty);
-  void take_rows(const float* x, std::int64_t rows, std::int64_t cols, bool quantized, std::span<std::uint8_t> faulty);
-  // The inputs from .. from + cols - 1 of all rows of a tile; false in `finite` where a row's are not all finite.
-  void quantize_part(const TilePlace& place, std::int64_t from, std::int64_t cols, bool* finite);
+                 Weights weights, std::span<std::uint8_t> faulty);
+  void take_rows(const float* x, std::int64_t rows, const PreparedWeight& weight, std::span<std::uint8_t> faulty);
+  // The inputs from .. from + cols - 1 of a part's rows; false in `finite` where a row's are not all finite.
+  void quantize_part(const TilePart& part, std::int64_t from, std::int64_t cols, bool* finite);
+  Path::Matmul matmul(DType type) const {
+    return (wide_ ? path_.wide.matmul : path_.matmul)[static_cast<std::size_t>(type)];
+  }
   ActTile act_tile(const TilePlace& place, std::size_t stride) const;
   // Calls done(strip, place, results) for every strip and row tile; results are [rows][16 * tiles].
   template <class Done>
@@ -83,8 +95,11 @@ class CpuBackend final : public Backend {
 
   const Path& path_;
   ThreadPool pool_;
+  std::vector<int> nodes_;  // that memory lies on in turn; empty: where it is first written
   Rows rows_;
   std::vector<TilePlace> places_;
+  bool wide_ = false;   // whether the places are of the path's wide tiles
+  int tile_parts_ = 1;  // of each place
   std::vector<Strip> strips_;
   std::vector<AttendSlice> slices_;
   Buffer normed_, quantized_;

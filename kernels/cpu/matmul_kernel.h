@@ -111,12 +111,12 @@ template <int M>
 struct ActBlock {
   const std::byte* at;
   const std::byte* q(int m) const { return at + 32 * m; }
-  float d(int m) const { return floats(32)[m]; }
-  float d_sum(int m) const { return floats(36)[m]; }
+  float d(int m) const { return floats(QuantLayout::d_at(M))[m]; }
+  float d_sum(int m) const { return floats(QuantLayout::d_sum_at(M))[m]; }
   const std::int32_t* sum(int part, int m) const {  // part 0: all, 1: first 16, 2: last 16
     return reinterpret_cast<const std::int32_t*>(at + (40 + 4 * part) * M) + m;
   }
-  const float* floats(int bytes) const { return reinterpret_cast<const float*>(at + bytes * M); }
+  const float* floats(std::int64_t offset) const { return reinterpret_cast<const float*>(at + offset); }
 };
 
 template <class V, class Format, int M, int T>

@@ -13,7 +13,7 @@
 
 namespace troupe::cpu {
 
-constexpr int kMaxTileRows = 6;  // activation rows of one register tile, at most
+constexpr int kMaxTileRows = 32;  // activation rows of one tile, at most: 6 of a register tile, 32 of a wide one
 
 // Quantized activations of one row tile of `rows` rows. Per block of 32 inputs, kBlockBytes * rows bytes:
 //   [rows][32] int8 q | [rows] f32 d | [rows] f32 d * float(sum) | [rows] i32 sum | [rows] i32 sum of the first 16
@@ -21,9 +21,11 @@ constexpr int kMaxTileRows = 6;  // activation rows of one register tile, at mos
 struct QuantLayout {
   static constexpr std::int64_t kBlockBytes = 32 + 5 * 4;
   static constexpr std::int64_t bytes(std::int64_t rows, std::int64_t cols) { return cols / 32 * rows * kBlockBytes; }
+  static constexpr std::int64_t d_at(std::int64_t rows) { return 32 * rows; }
+  static constexpr std::int64_t d_sum_at(std::int64_t rows) { return 36 * rows; }
 };
 
-// One register tile of activations, in whichever form the weights want.
+// One tile of activations, in whichever form the weights want.
 struct ActTile {
   int rows = 0;
   const std::byte* quantized = nullptr;  // QuantLayout
@@ -72,10 +74,20 @@ struct Path {
   float (*log_sum_exp)(const float* logits, std::int64_t vocabulary);
   // The first index of the largest logit, NaN left out; -1 if all are NaN.
   std::int64_t (*argmax)(const float* logits, std::int64_t vocabulary);
+  // Launches of many rows: tiles of more rows, with matmuls of their own that give the same bits. A phase takes them
+  // from as many rows on as each of its weights asks for; 0: the format does not ask. Without any asking: none.
+  struct Wide {
+    int tile_rows;
+    std::int64_t from_rows[11];
+    Matmul matmul[11];
+  };
+  Wide wide{};
 };
 
 const Path& avx2_path();
+const Path& avx_vnni_path();
 const Path& avx512_path();
 const Path& avx512_vnni_path();
+const Path& amx_path();
 
 }  // namespace troupe::cpu

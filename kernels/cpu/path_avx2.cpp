@@ -4,7 +4,7 @@
 namespace troupe::cpu {
 
 const Path& avx2_path() {
-  static constexpr Path kPath = make_path<Avx2>("avx2");
+  static constexpr Path kPath = make_path<Avx2<false>>("avx2");
   return kPath;
 }
 

@@ -77,7 +77,7 @@ struct RowKernels {
       V::store_i8(tile + 32 * index, q_low);
       V::store_i8(tile + 32 * index + 16, q_high);
       const std::int32_t sum_low = V::sum_of(q_low), sum_high = V::sum_of(q_high);
-      float* floats = reinterpret_cast<float*>(tile + 32 * rows);
+      float* floats = reinterpret_cast<float*>(tile + QuantLayout::d_at(rows));
       floats[index] = d;
       floats[rows + index] = d * static_cast<float>(sum_low + sum_high);
       std::int32_t* sums = reinterpret_cast<std::int32_t*>(tile + 40 * rows);

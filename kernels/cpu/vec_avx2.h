@@ -1,4 +1,5 @@
-// The 16-lane vector of the AVX2 path: two halves of 8. For path_avx2.cpp only.
+// The 16-lane vector of the 256-bit paths: two halves of 8, with VNNI's 4-way int8 dot product (AVX-VNNI, which CPUs
+// without AVX-512 have) or without. For path_avx2.cpp and path_avx_vnni.cpp only.
 #pragma once
 
 #include <cstddef>
@@ -8,6 +9,7 @@
 
 namespace {
 
+template <bool kVnni>
 struct Avx2 {
   struct F {
     __m256 a, b;
@@ -22,7 +24,7 @@ struct Avx2 {
   static constexpr int kQueries = 3;
   static constexpr int kDims = 2;
   static constexpr int kChains = 6;
-  static constexpr bool kUnsigned8 = false;
+  static constexpr bool kUnsigned8 = kVnni;  // 8-bit weights are used as they stand, q + 128
 
   static F zero() { return {_mm256_setzero_ps(), _mm256_setzero_ps()}; }
   static F set1(float x) { return {_mm256_set1_ps(x), _mm256_set1_ps(x)}; }
@@ -144,16 +146,26 @@ struct Avx2 {
     return iset1(word);
   }
   static __m256i dot_half(__m256i acc, __m256i w, __m256i x) {
+    if constexpr (kVnni) {
+#ifdef __AVXVNNI__
+      return _mm256_dpbusd_avx_epi32(acc, w, x);
+#endif
+    }
     return _mm256_add_epi32(acc, _mm256_madd_epi16(_mm256_maddubs_epi16(w, x), _mm256_set1_epi16(1)));
   }
-  // w unsigned below 64: two products are at most 2 * 63 * 127, inside int16.
-  static I dot(I acc, B w, B x) { return {dot_half(acc.a, w.a, x.a), dot_half(acc.b, w.b, x.b)}; }
-  // 8-bit weights stored as q + 128: |q| <= 128 and |x| <= 127, two products fit int16.
+  // w unsigned; without VNNI below 64, so that two products are at most 2 * 63 * 127, inside int16.
+  static I dot(I acc, B w, B x) {
+    return {dot_half(acc.a, w.a, x.a), dot_half(acc.b, w.b, x.b)};
+  }
+  // 8-bit weights stored as q + 128. Without VNNI: |q| <= 128 and |x| <= 127, two products fit int16.
   static __m256i dot8_half(__m256i acc, __m256i w, __m256i x) {
+    if constexpr (kVnni) return dot_half(acc, w, x);
     const __m256i q = _mm256_xor_si256(w, _mm256_set1_epi8(-128));
     return dot_half(acc, _mm256_abs_epi8(q), _mm256_sign_epi8(x, q));
   }
-  static I dot8(I acc, B w, B x) { return {dot8_half(acc.a, w.a, x.a), dot8_half(acc.b, w.b, x.b)}; }
+  static I dot8(I acc, B w, B x) {
+    return {dot8_half(acc.a, w.a, x.a), dot8_half(acc.b, w.b, x.b)};
+  }
 };
 
 }  // namespace

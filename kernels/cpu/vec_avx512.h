@@ -86,6 +86,8 @@ struct Avx512 {
   static void store_i8(std::byte* p, I x) { _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtepi32_epi8(x)); }
 
   static B bload(const std::byte* p) { return _mm512_loadu_si512(p); }
+  static void bstore(std::byte* p, B x) { _mm512_storeu_si512(p, x); }
+  static B bsub(B a, B b) { return _mm512_sub_epi8(a, b); }
   static B band(B a, B b) { return _mm512_and_si512(a, b); }
   static B bor(B a, B b) { return _mm512_or_si512(a, b); }
   static B bset1(int x) { return _mm512_set1_epi8(static_cast<char>(x)); }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "tests/support/emulated_amx.h"
+
 namespace troupe::test {
 namespace {
 
@@ -42,19 +44,26 @@ std::vector<DType> all_formats() {
 
 std::vector<std::int64_t> ragged_cols(DType type) {
   if (traits(type).block == 256) return {256, 512, 768};
-  return {32, 64, 96, 160, 576};
+  return {32, 64, 96, 128, 160, 576};
 }
 
 Lab::Lab() : reference_(make_reference_backend()) {
   reference_->reserve(kLabLimits);
-  for (Isa isa : {Isa::avx2, Isa::avx512, Isa::avx512_vnni}) {
+  for (Isa isa : kIsas) {
     if (!supported(isa)) continue;
-    for (int threads : {1, 2, 3}) {
-      paths_.push_back(
-          {std::string(name(isa)) + ", " + std::to_string(threads) + " threads", make_cpu_backend(isa, threads)});
-      paths_.back().backend->reserve(kLabLimits);
+    for (int threads : {1, 2, 3}) add(name(isa), threads, make_cpu_backend(isa, threads));
+  }
+  if (supported(Isa::avx512_vnni)) {
+    add("emulated amx", 2, make_emulated_amx_backend(WideFrom::as_on_hardware, 2));
+    for (int threads : {1, 3}) {
+      add("emulated amx from one row", threads, make_emulated_amx_backend(WideFrom::one_row, threads));
     }
   }
+}
+
+void Lab::add(const std::string& path, int threads, std::unique_ptr<Backend> backend) {
+  backend->reserve(kLabLimits);
+  paths_.push_back({path + ", " + std::to_string(threads) + " threads", std::move(backend)});
 }
 
 Lab& Lab::get() {

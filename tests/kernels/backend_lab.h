@@ -31,11 +31,13 @@ class Lab {
   static Lab& get();
 
   Backend& reference() { return *reference_; }
-  // Every supported path with 1, 2 and 3 threads.
+  // Every supported path with 1, 2 and 3 threads; where AVX-512 VNNI is, the amx path over emulated tile registers too.
   std::vector<NamedBackend>& paths() { return paths_; }
 
  private:
   Lab();
+  void add(const std::string& path, int threads, std::unique_ptr<Backend> backend);
+
   std::unique_ptr<Backend> reference_;
   std::vector<NamedBackend> paths_;
 };

@@ -28,11 +28,11 @@ std::vector<std::int64_t> all_row_counts() {
   return rows;
 }
 
-const std::vector<std::int64_t> kSomeRowCounts{1, 2, 5, 6, 7, 13};
+const std::vector<std::int64_t> kSomeRowCounts{1, 2, 5, 6, 7, 12, 13, 16, 17, 32, 33};
 const std::vector<std::int64_t> kRaggedOutputs{1, 15, 16, 17, 31, 33, 47};
 
 TEST_P(MatmulConformance, project_add_at_every_row_count) {
-  const std::int64_t outputs = 47, cols = ragged_cols(type)[1];
+  const std::int64_t outputs = 47, cols = traits(type).block == 256 ? 256 : 160;
   const FileMatrix w = random_matrix(type, outputs, cols, random);
   const RowInputs in = random_inputs(257, cols, random);
   const Output expected = run_project_add(lab.reference(), in, 257, w);
@@ -48,8 +48,8 @@ TEST_P(MatmulConformance, project_add_at_every_ragged_shape) {
   for (std::int64_t outputs : kRaggedOutputs) {
     for (std::int64_t cols : ragged_cols(type)) {
       const FileMatrix w = random_matrix(type, outputs, cols, random);
-      const RowInputs in = random_inputs(13, cols, random);
-      const Output expected = run_project_add(lab.reference(), in, 13, w);
+      const RowInputs in = random_inputs(kSomeRowCounts.back(), cols, random);
+      const Output expected = run_project_add(lab.reference(), in, in.rows, w);
       for (NamedBackend& path : lab.paths()) {
         for (std::int64_t rows : kSomeRowCounts) {
           ASSERT_EQ(difference(first_rows(expected, rows, outputs), run_project_add(*path.backend, in, rows, w)), "")
@@ -83,7 +83,7 @@ TEST_P(MatmulConformance, qkv_with_three_widths_and_two_formats) {
     const FileMatrix wq = random_matrix(type, nq, cols, random), wk = random_matrix(type, nk, cols, random);
     const FileMatrix wv = random_matrix(partner(type), nk, cols, random);
     const RowInputs in = random_inputs(19, cols, random);
-    for (std::int64_t rows : {0, 1, 2, 6, 7, 19}) {
+    for (std::int64_t rows : {0, 1, 2, 6, 7, 12, 16, 19}) {
       const Output expected = run_qkv(lab.reference(), in, rows, wq, wk, wv);
       for (NamedBackend& path : lab.paths()) {
         ASSERT_EQ(difference(expected, run_qkv(*path.backend, in, rows, wq, wk, wv)), "")

@@ -10,10 +10,13 @@ namespace {
 
 TEST(Paths, every_supported_one_is_compared_with_one_two_and_three_threads) {
   std::size_t expected = 0;
-  for (Isa isa : {Isa::avx2, Isa::avx512, Isa::avx512_vnni}) {
+  for (Isa isa : kIsas) {
     std::printf("%s: %s\n", name(isa), supported(isa) ? "tested" : "not on this processor");
     if (supported(isa)) expected += 3;
   }
+  const bool emulated = supported(Isa::avx512_vnni);
+  std::printf("amx over emulated tile registers: %s\n", emulated ? "tested" : "needs AVX-512 VNNI");
+  if (emulated) expected += 3;
   EXPECT_EQ(Lab::get().paths().size(), expected);
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
     EXPECT_GE(expected, 3u);
@@ -21,7 +24,7 @@ TEST(Paths, every_supported_one_is_compared_with_one_two_and_three_threads) {
 }
 
 TEST(Paths, the_best_is_the_strongest_supported_one) {
-  for (Isa isa : {Isa::avx2, Isa::avx512, Isa::avx512_vnni}) {
+  for (Isa isa : kIsas) {
     if (!supported(isa)) continue;
     ASSERT_TRUE(best_isa().ok());
     EXPECT_GE(static_cast<int>(*best_isa()), static_cast<int>(isa));
@@ -29,12 +32,11 @@ TEST(Paths, the_best_is_the_strongest_supported_one) {
 }
 
 TEST(Paths, a_users_choice_is_made_or_refused_with_a_sentence) {
-  for (Isa isa : {Isa::avx2, Isa::avx512, Isa::avx512_vnni}) {
+  for (Isa isa : kIsas) {
     const Result<std::unique_ptr<Backend>> made = make_backend(name(isa), 2);
     ASSERT_EQ(made.ok(), supported(isa)) << name(isa);
     if (made) {
-      EXPECT_THAT((*made)->describe(),
-                  testing::MatchesRegex(isa == Isa::avx512_vnni ? "cpu .*vnni, 2 threads" : "cpu avx.*, 2 threads"));
+      EXPECT_THAT((*made)->describe(), testing::EndsWith(std::string(name(isa)) + ", 2 threads"));
     } else {
       EXPECT_EQ(made.error().code, ErrorCode::unsupported);
     }

@@ -2,13 +2,16 @@
 // prompt, the order within a launch, the path and the number of threads (docs/numerics.md, L1 and L2).
 #include "tests/runtime/crowd.h"
 
+#include <atomic>
 #include <cstdio>
 #include <fstream>
 #include <gtest/gtest.h>
 #include <sstream>
+#include <thread>
 
 #include "tests/runtime/decorated_backend.h"
 #include "tests/runtime/engine_lab.h"
+#include "tests/support/emulated_amx.h"
 #include "tests/support/scratch_folder.h"
 #include "tests/support/test_scale.h"
 #include "tests/support/tiny_model.h"
@@ -119,6 +122,56 @@ TEST(Crowd, every_format_is_the_same_on_every_path_with_any_number_of_threads) {
         expect_same(*engine, probe, expected, plan, what);
       }
     }
+  }
+}
+
+// Threads that want the same processors: the pool's are preempted in the middle of their claims, again and again.
+class NoisyNeighbours {
+ public:
+  explicit NoisyNeighbours(int count) {
+    for (int i = 0; i < count; ++i) {
+      threads_.emplace_back([this](std::stop_token stop) {
+        while (!stop.stop_requested()) ++turns_;
+      });
+    }
+  }
+  std::uint64_t turns() const { return turns_; }
+
+ private:
+  std::atomic<std::uint64_t> turns_{0};
+  std::vector<std::jthread> threads_;  // last: they end before what they count in
+};
+
+TEST(Crowd, threads_that_are_preempted_change_nothing) {
+  ScratchFolder folder;
+  const std::string path = write_tiny_model(tiny_model_576(DType::q4_0), folder.file("model.gguf"));
+  const Probe probe = probe_of(tiny_model_576(DType::q4_0).vocab);
+  const Trace expected = alone(*test::open_engine(path, test::tiny_options({"auto", 1})), probe);
+  const NoisyNeighbours noise(usable_cpus() + 1);
+  for (const std::string& isa : test::supported_paths()) {
+    for (int threads : {2, 3}) {
+      if (test::small_scale() && threads == 2) continue;
+      const auto engine = test::open_engine(path, test::tiny_options({isa, threads}));
+      expect_same(*engine, probe, expected, {7, 64, 3}, on("noise", {isa, threads}));
+    }
+  }
+  EXPECT_GT(noise.turns(), 0u);
+}
+
+// Launches of many rows and of few take different kernels there. Emulated tiles are slow, so of four formats only.
+TEST(Crowd, the_amx_path_over_emulated_tiles_is_the_same) {
+  if (!supported(Isa::avx512_vnni)) GTEST_SKIP() << "needs AVX-512 VNNI";
+  ScratchFolder folder;
+  for (DType type : {DType::q4_0, DType::q5_1, DType::q8_0, DType::q4_k}) {
+    const std::string path = write_tiny_model(tiny_model(type), folder.file("model.gguf"));
+    const std::string name(traits(type).name);
+    const auto vnni = test::open_engine(path, test::tiny_options({"vnni", 1}));
+    const Probe probe = probe_of(vnni->shape().vocabulary);
+    const Trace expected = alone(*vnni, probe);
+    const auto amx = test::open_on(test::make_emulated_amx_backend(test::WideFrom::as_on_hardware, 2), path,
+                                   test::tiny_options({"", 2}));
+    EXPECT_EQ(difference(expected, alone(*amx, probe)), "") << name;
+    expect_same(*amx, probe, expected, {31, 16, 1}, name + " emulated amx/2");
   }
 }
 

@@ -25,9 +25,9 @@ inline std::ostream& operator<<(std::ostream& out, const BackendChoice& choice) 
 // Every instruction-set path that this processor has.
 inline std::vector<std::string> supported_paths() {
   std::vector<std::string> paths;
-  if (supported(Isa::avx2)) paths.push_back("avx2");
-  if (supported(Isa::avx512)) paths.push_back("avx512");
-  if (supported(Isa::avx512_vnni)) paths.push_back("vnni");
+  for (Isa isa : kIsas) {
+    if (supported(isa)) paths.push_back(name(isa));
+  }
   return paths;
 }
 
