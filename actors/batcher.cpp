@@ -18,7 +18,7 @@ class BatcherState {
 
   BatcherActor::behavior_type make_behavior() {
     // What a launch throws ends this actor with its sentence; the host reads it from the down message.
-    self_->set_exception_handler([](std::exception_ptr& thrown) { return engine_failure(thrown); });
+    self_->set_exception_handler([](std::exception_ptr& thrown) { return to_caf(from_exception(thrown)); });
     return {
         [this](step_atom, Step& step) { return on_step(std::move(step)); },
         [this](leave_atom, SessionId session) {
@@ -36,16 +36,6 @@ class BatcherState {
   }
 
  private:
-  static caf::error engine_failure(const std::exception_ptr& thrown) {
-    try {
-      std::rethrow_exception(thrown);
-    } catch (const std::exception& fault) {
-      return to_caf({ErrorCode::engine_failed, fault.what()});
-    } catch (...) {
-      return to_caf({ErrorCode::engine_failed, "a launch threw something that is no std::exception"});
-    }
-  }
-
   caf::result<Sampled> on_step(Step step) {
     auto promise = self_->make_response_promise<Sampled>();
     const bool stranger = !queue_.awaits_anyone();

@@ -26,4 +26,14 @@ Error from_caf(const caf::error& error) {
   return {code_of(error), message_of(error)};
 }
 
+Error from_exception(const std::exception_ptr& thrown) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const std::exception& fault) {
+    return {ErrorCode::engine_failed, fault.what()};
+  } catch (...) {
+    return {ErrorCode::engine_failed, "something was thrown that is no std::exception"};
+  }
+}
+
 }  // namespace troupe

@@ -190,12 +190,13 @@ class SessionState {
     work_->computed += static_cast<std::int64_t>(step.tokens.size());
     parked_ = false;
     in_flight_ = true;
+    const auto epoch = ++epoch_;  // arguments are evaluated in any order
     self_->request(home_.batcher, caf::infinite, step_atom_v, std::move(step))
         .then(
-            [this, epoch = ++epoch_](Sampled& sampled) {
+            [this, epoch](Sampled& sampled) {
               if (epoch == epoch_) on_sampled(sampled);
             },
-            [this, epoch = epoch_ + 1](caf::error& error) {
+            [this, epoch](caf::error& error) {
               if (epoch == epoch_) on_step_error(error);
             });
   }

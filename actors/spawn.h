@@ -21,6 +21,8 @@ namespace troupe {
 // Adds the message types, and a scheduler that leaves the cores to the engine: the "sharing" policy with one worker.
 // (A stealing scheduler's idle workers spin; measured on two cores they cost a launch more than the messages do.)
 // Call once, before the actor system is made. Values already set in `config` stay.
+// Throws std::system_error when this process may not start the few threads that a host needs: an actor system whose
+// thread is refused ends the whole program.
 void configure(caf::actor_system_config& config);
 
 HostActor spawn_host(caf::actor_system& system, std::unique_ptr<Engine> engine);

@@ -8,6 +8,7 @@
 
 #include "actors/batcher.h"
 #include "actors/errors.h"
+#include "actors/launch_watch.h"
 #include "actors/log.h"
 #include "actors/session.h"
 #include "actors/text_actor.h"
@@ -36,7 +37,10 @@ class SupervisorState {
   static constexpr const char* name = "troupe.supervisor";
 
   SupervisorState(HostControl::pointer self, std::shared_ptr<Engine> engine, SupervisorOptions options)
-      : self_(self), engine_(std::move(engine)), options_(std::move(options)) {
+      : self_(self),
+        engine_(std::move(engine)),
+        options_(std::move(options)),
+        watch_(options_.hang_limit, SupervisorOptions::kTick) {
     if (!options_.run) options_.run = [engine = engine_](std::span<Slice> batch) { engine->run(batch); };
     max_text_bytes_ = longest_piece(*engine_->text().vocabulary) * static_cast<std::size_t>(engine_->context());
     text_ = std::make_shared<TextSide>(engine_->text());
@@ -45,6 +49,7 @@ class SupervisorState {
   HostControl::behavior_type make_behavior() {
     self_->set_down_handler([this](caf::down_msg& down) { on_down(down); });
     self_->set_exit_handler([this](caf::exit_msg& message) { on_exit(message.reason); });
+    self_->set_exception_handler([this](std::exception_ptr& fault) { return on_fault(fault); });
     start_batcher();
     start_text_actor();
     self_->delayed_send(self_, SupervisorOptions::kTick, tick_atom_v);
@@ -209,8 +214,7 @@ class SupervisorState {
   }
 
   void watch_launch(Clock::time_point now) {
-    const std::int64_t began = launch_began_->load();
-    const bool hangs = began != 0 && now.time_since_epoch() - Clock::duration(began) > SupervisorOptions::kHangLimit;
+    const bool hangs = watch_.hangs(now, launch_began_->load());
     if (hangs == hangs_) return;
     hangs_ = hangs;
     if (hangs) {
@@ -282,6 +286,14 @@ class SupervisorState {
     self_->quit(reason);
   }
 
+  // No memory, or no thread, for something new: the house goes down in order.
+  caf::error on_fault(const std::exception_ptr& fault) {
+    const Error error = from_exception(fault);
+    log_error("the host fails: " + error.message);
+    on_exit(to_caf(error));
+    return to_caf(error);
+  }
+
   HostControl::pointer self_;
   std::shared_ptr<Engine> engine_;
   SupervisorOptions options_;
@@ -298,6 +310,7 @@ class SupervisorState {
   std::deque<Clock::time_point> restarts_;
   std::int64_t restarts_in_all_ = 0;
   std::optional<Error> failed_;
+  LaunchWatch watch_;
   bool hangs_ = false;
 
   bool draining_ = false;

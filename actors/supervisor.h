@@ -3,7 +3,7 @@
 //
 // Restarts have a limit (kRestarts within kRestartWindow): past it the engine counts as failed, every session is told,
 // and opens are refused. There is never a second batcher for one engine: the next starts only after the down message
-// of the last. A launch that takes longer than kHangLimit turns `ready` off and fails the turns in work; when it ends
+// of the last. A launch that takes longer than hang_limit turns `ready` off and fails the turns in work; when it ends
 // after all, the sessions get their batcher back.
 // Ends on an exit message, taking sessions, batcher and text actor with it.
 #pragma once
@@ -24,12 +24,12 @@ struct SupervisorOptions {
   RunBatch run;          // what a test puts in the engine's place; empty: Engine::run
   // A test that counts who shares a launch waits for everyone, however late the machine lets them be.
   std::chrono::nanoseconds linger = StepQueue::kLinger;
+  std::chrono::nanoseconds hang_limit = std::chrono::seconds(60);  // tests wait less
   std::int64_t max_sessions = 100'000;
 
   static constexpr std::size_t kLineLimit = 256;  // turns that wait for pages
   static constexpr int kRestarts = 3;
   static constexpr std::chrono::seconds kRestartWindow{10};
-  static constexpr std::chrono::seconds kHangLimit{60};
   static constexpr std::chrono::milliseconds kTick{250};
 };
 

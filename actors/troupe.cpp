@@ -1,6 +1,8 @@
 #include "actors/troupe.h"
 
 #include <atomic>
+#include <new>
+#include <system_error>
 #include <utility>
 
 #include "actors/errors.h"
@@ -37,6 +39,12 @@ Error called_inside() {
           "a blocking call from inside an actor of the host: send messages instead (actors/spawn.h)"};
 }
 
+SupervisorOptions supervision(const HostOptions& host) {
+  SupervisorOptions options;
+  options.fuse = host.fuse;
+  return options;
+}
+
 Error gone() {
   return {ErrorCode::shutting_down, "the host is gone"};
 }
@@ -44,7 +52,10 @@ Error gone() {
 }  // namespace
 
 struct Host::State {
-  explicit State(const HostOptions& host_options) : options(host_options), system(config) {}
+  State(std::shared_ptr<Engine> engine, const HostOptions& host_options)
+      : options(host_options),
+        system(config),
+        actor(spawn_supervisor(system, std::move(engine), supervision(host_options))) {}
   ~State();
 
   HostOptions options;
@@ -144,21 +155,17 @@ Host::~Host() = default;
 
 Result<Host> Host::open(const std::string& model_path, const HostOptions& options) {
   if (inside_actor_thread) return called_inside();
-  EngineOptions engine_options;
-  engine_options.isa = options.isa;
-  engine_options.threads = options.threads;
-  engine_options.kv_type = options.kv_type;
-  engine_options.context = options.context;
-  engine_options.kv_memory = options.kv_memory;
-  engine_options.chat_template = options.chat_template;
-  engine_options.progress = options.progress;
-  auto engine = Engine::open(model_path, engine_options);
+  auto engine = Engine::open(model_path, options.engine);
   if (!engine) return engine.error();
-  auto state = std::make_shared<State>(options);
-  SupervisorOptions supervisor;
-  supervisor.fuse = options.fuse;
-  state->actor = spawn_supervisor(state->system, std::move(*engine), std::move(supervisor));
-  return Host(std::move(state));
+  try {
+    return Host(std::make_shared<State>(std::move(*engine), options));
+  } catch (const std::system_error& refused) {
+    return Error{ErrorCode::io, "the host cannot start its threads (" + refused.code().message() +
+                                    "): raise the system's limit (ulimit -u, ulimit -v, a container's limit of "
+                                    "processes)"};
+  } catch (const std::bad_alloc&) {
+    return Error{ErrorCode::out_of_memory, "no memory is left for the host's actors"};
+  }
 }
 
 Result<Session> Host::open_session(OpenSession opening) {

@@ -24,20 +24,14 @@
 #include <string_view>
 
 #include "actors/records.h"
-#include "kernels/kv_layout.h"
 #include "kernels/result.h"
+#include "runtime/engine_options.h"
 
 namespace troupe {
 
 struct HostOptions {
-  std::string isa;  // "" or "auto": the best; "reference", "avx2", "avx512", "vnni"
-  int threads = 0;  // 0: every CPU this process may use
-  KvType kv_type = KvType::f16;
-  std::int64_t context = 0;     // tokens a session may hold; 0: what the model was trained for
-  std::uint64_t kv_memory = 0;  // bytes; 0: see EngineOptions
-  std::string chat_template;    // a Jinja template's source instead of the file's own; "": the file's
-  bool fuse = true;             // false: every step is a launch of its own (for benchmarks only)
-  std::function<void(std::uint64_t done, std::uint64_t total)> progress;  // of loading, in bytes
+  EngineOptions engine{};
+  bool fuse = true;                             // false: every step is a launch of its own (for benchmarks only)
   std::chrono::milliseconds drain_limit{5000};  // how long the destructor lets running turns go on
 };
 

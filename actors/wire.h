@@ -46,7 +46,7 @@ inline std::string to_string(ErrorCode code) {
 inline bool from_string(caf::string_view text, ErrorCode& out) {
   for (int i = 1; i <= static_cast<int>(ErrorCode::engine_failed); ++i) {
     const auto code = static_cast<ErrorCode>(i);
-    if (text != name(code)) continue;
+    if (std::string_view(text.data(), text.size()) != name(code)) continue;
     out = code;
     return true;
   }
@@ -109,7 +109,7 @@ inline std::string to_string(SessionPhase phase) {
 inline bool from_string(caf::string_view text, SessionPhase& out) {
   for (int i = 0; i <= static_cast<int>(SessionPhase::parked); ++i) {
     const auto phase = static_cast<SessionPhase>(i);
-    if (text != name(phase)) continue;
+    if (std::string_view(text.data(), text.size()) != name(phase)) continue;
     out = phase;
     return true;
   }

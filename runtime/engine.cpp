@@ -1,9 +1,11 @@
 #include "runtime/engine.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
-#include <mutex>
+#include <new>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "kernels/check.h"
@@ -51,8 +53,9 @@ struct Engine::Parts {
   std::vector<std::size_t> request_slice;
   std::unique_ptr<Sampler> sampler;
 
-  mutable std::mutex counters_mutex;
-  EngineCounters counters;
+  // One writer, run(); no lock, as nothing in a launch may wait for a reader.
+  std::atomic<std::uint64_t> launches_run{0}, rows_computed{0}, tokens_sampled{0};
+  std::atomic<double> seconds_spent{0.0};
 
   Result<void> load(const std::string& path);
   Result<void> make_pool();
@@ -237,7 +240,7 @@ Engine::Engine(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 Engine::~Engine() = default;
 
 Result<std::unique_ptr<Engine>> Engine::open(const std::string& path, const EngineOptions& options) {
-  auto backend = make_backend(options.isa, options.threads);
+  auto backend = make_backend(options.isa, options.threads, options.numa);
   if (!backend) return backend.error();
   return open_on(std::move(*backend), path, options);
 }
@@ -251,13 +254,19 @@ Result<std::unique_ptr<Engine>> Engine::open_on(std::unique_ptr<Backend> backend
     return Error{ErrorCode::bad_input,
                  "the context is " + std::to_string(options.context) + "; 0 (the model's own) to 1048576 are possible"};
   }
-  auto parts = std::make_unique<Parts>();
-  parts->options = options;
-  parts->backend = std::move(backend);
-  if (auto loaded = parts->load(path); !loaded) return loaded.error();
-  if (auto made = parts->make_pool(); !made) return made.error();
-  parts->make_scratch();
-  return std::unique_ptr<Engine>(new Engine(std::move(parts)));
+  try {
+    auto parts = std::make_unique<Parts>();
+    parts->options = options;
+    parts->backend = std::move(backend);
+    if (auto loaded = parts->load(path); !loaded) return loaded.error();
+    if (auto made = parts->make_pool(); !made) return made.error();
+    parts->make_scratch();
+    return std::unique_ptr<Engine>(new Engine(std::move(parts)));
+  } catch (const std::bad_alloc&) {  // the large pieces say more themselves
+    return Error{ErrorCode::out_of_memory, path + ": the system has not enough memory to open this model"};
+  } catch (const std::system_error& refused) {
+    return Error{ErrorCode::io, path + ": cannot be opened: " + refused.what()};
+  }
 }
 
 const ModelShape& Engine::shape() const {
@@ -288,8 +297,7 @@ std::string Engine::describe() const {
 }
 
 EngineCounters Engine::counters() const {
-  const std::lock_guard lock(parts_->counters_mutex);
-  return parts_->counters;
+  return {parts_->launches_run, parts_->rows_computed, parts_->tokens_sampled, parts_->seconds_spent};
 }
 
 void Engine::run(std::span<Slice> batch) {
@@ -300,11 +308,10 @@ void Engine::run(std::span<Slice> batch) {
   parts_->compute_logits(batch, view);
   parts_->mark_faults(batch, view);
   parts_->sample(batch);
-  const std::lock_guard lock(parts_->counters_mutex);
-  parts_->counters.launches += 1;
-  parts_->counters.rows += static_cast<std::uint64_t>(view.rows());
-  parts_->counters.sampled += parts_->requests.size();
-  parts_->counters.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  parts_->launches_run += 1;
+  parts_->rows_computed += static_cast<std::uint64_t>(view.rows());
+  parts_->tokens_sampled += parts_->requests.size();
+  parts_->seconds_spent += std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
 }
 
 }  // namespace troupe

@@ -15,9 +15,7 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,26 +23,14 @@
 #include "kernels/backend.h"
 #include "kernels/result.h"
 #include "runtime/batch.h"
+#include "runtime/engine_options.h"
 #include "runtime/kv/page_pool.h"
 #include "runtime/models/model.h"
 #include "runtime/text_side.h"
 
 namespace troupe {
 
-struct EngineOptions {
-  std::string isa;  // "", "auto", "reference", "avx2", "avx512", "vnni"
-  int threads = 0;  // 0: every CPU this process may use
-  KvType kv_type = KvType::f16;
-  std::int64_t context = 0;     // tokens a session may hold; 0: what the model was trained for
-  std::uint64_t kv_memory = 0;  // bytes; 0: a quarter of the memory (cgroup limit counts) or 16 contexts, the less
-  std::int64_t max_rows = 512;  // rows of one launch
-  std::string chat_template;    // a template's source instead of the file's; "": the file's
-  bool expand_to_f32 = false;   // dequantize every matrix on load: float accuracy, four to eight times the memory
-  bool poison_pages = false;    // PagePool's poison, for tests
-  std::function<void(std::uint64_t done, std::uint64_t total)> progress;
-};
-
-// Totals since the engine was opened. Written by run(), read by anyone.
+// Totals since the engine was opened. Written by run(), read by anyone; between two reads a launch may end.
 struct EngineCounters {
   std::uint64_t launches = 0;
   std::uint64_t rows = 0;     // tokens computed

@@ -1,5 +1,6 @@
 #include <cstdio>
 
+#include "actors/troupe.h"
 #include "apps/troupe/command.h"
 #include "apps/troupe/interrupt.h"
 #include "apps/troupe/options.h"
@@ -34,7 +35,7 @@ int complete(const Flags& flags) {
   Interrupt interrupt;
   Result<std::string> prompt = flags.prompt.empty() ? read_text(flags.file) : Result<std::string>(flags.prompt);
   if (!prompt) return complain(prompt.error());
-  auto host = Host::open(flags.model.model, flags.model.host_options());
+  auto host = Host::open(flags.model.model, {.engine = flags.model.engine_options()});
   if (!host) return complain(host.error());
   if (flags.echo) std::fputs(prompt->c_str(), stdout);
   auto end = stream(*host, flags, std::move(*prompt), interrupt);

@@ -14,6 +14,10 @@ namespace {
 
 constexpr std::uint64_t kBarFrom = 256'000'000;
 
+Numa numa_of(const std::string& text) {
+  return text == "off" ? Numa::off : Numa::interleave;
+}
+
 KvType kv_type_of(const std::string& text) {
   return text == "f32" ? KvType::f32 : KvType::f16;
 }
@@ -38,9 +42,15 @@ std::string read_template(std::string& value) {
 
 void ModelFlags::add_to(CLI::App& command) {
   command.add_option("MODEL", model, "A GGUF file (of a split model: its first part)")->required();
-  command.add_option("--isa", isa, "Instruction set: auto, reference, avx2, avx512, vnni")->capture_default_str();
+  command.add_option("--isa", isa, "Instruction set: auto, reference, avx2, avx-vnni, avx512, vnni, amx")
+      ->capture_default_str();
   command.add_option("--threads", threads, "Compute threads; 0: one a CPU this process may use")
       ->check(CLI::Range(0, 1024));
+  command
+      .add_option("--numa", numa,
+                  "Machines with several memory nodes: interleave (memory on all in turn), off (numactl decides)")
+      ->check(CLI::IsMember({"interleave", "off"}))
+      ->capture_default_str();
   command.add_option("--context", context, "Tokens a session may hold; 0: what the model was trained for")
       ->check(CLI::Range(0, 1 << 20));
   command.add_option("--kv-memory", kv_megabytes,
@@ -55,22 +65,11 @@ void ModelFlags::add_to(CLI::App& command) {
       ->transform(CLI::Validator(read_template, "NAME|FILE"));
 }
 
-HostOptions ModelFlags::host_options() const {
-  HostOptions options;
-  options.isa = isa;
-  options.threads = threads;
-  options.kv_type = kv_type_of(kv_type);
-  options.context = context;
-  options.kv_memory = kv_megabytes * 1'000'000;
-  options.chat_template = chat_template;
-  options.progress = load_progress();
-  return options;
-}
-
 EngineOptions ModelFlags::engine_options() const {
   EngineOptions options;
   options.isa = isa;
   options.threads = threads;
+  options.numa = numa_of(numa);
   options.kv_type = kv_type_of(kv_type);
   options.context = context;
   options.kv_memory = kv_megabytes * 1'000'000;

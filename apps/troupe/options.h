@@ -4,7 +4,6 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
-#include "actors/troupe.h"
 #include "runtime/engine.h"
 
 namespace troupe::app {
@@ -14,12 +13,12 @@ struct ModelFlags {
   std::string isa = "auto";
   std::string kv_type = "f16";
   int threads = 0;
+  std::string numa = "interleave";
   std::int64_t context = 0;
   std::uint64_t kv_megabytes = 0;
   std::string chat_template;  // source
 
   void add_to(CLI::App& command);
-  HostOptions host_options() const;
   EngineOptions engine_options() const;
 };
 

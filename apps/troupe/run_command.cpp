@@ -7,6 +7,7 @@
 #include <sstream>
 #include <unistd.h>
 
+#include "actors/troupe.h"
 #include "apps/troupe/chat_file.h"
 #include "apps/troupe/command.h"
 #include "apps/troupe/interrupt.h"
@@ -203,7 +204,7 @@ class Chat {
 
 int run(const Flags& flags) {
   Interrupt interrupt;  // before the host starts its threads
-  auto host = Host::open(flags.model.model, flags.model.host_options());
+  auto host = Host::open(flags.model.model, {.engine = flags.model.engine_options()});
   if (!host) return complain(host.error());
   return Chat(std::move(*host), flags, interrupt).run();
 }

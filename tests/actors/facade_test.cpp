@@ -9,8 +9,8 @@ namespace {
 
 Host open_host() {
   HostOptions options;
-  options.threads = 1;
-  options.kv_memory = std::uint64_t{16} << 20;
+  options.engine.threads = 1;
+  options.engine.kv_memory = std::uint64_t{16} << 20;
   auto host = Host::open(tiny_path(), options);
   if (!host) throw std::runtime_error(host.error().message);
   return std::move(*host);

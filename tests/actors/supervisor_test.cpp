@@ -1,3 +1,5 @@
+#include <latch>
+
 #include "tests/actors/actor_lab.h"
 
 namespace troupe::test {
@@ -60,6 +62,33 @@ TEST(Supervisor, gives_up_after_three_restarts_and_tells_every_session) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::engine_failed);
   EXPECT_FALSE(lab.say(session, token_turn(prompt(1, 5), 5))) << "later turns fail at once";
+  lab.stop();
+}
+
+TEST(Supervisor, fails_the_turns_of_a_launch_that_hangs_and_goes_on_when_it_ends) {
+  std::latch end_of_hang(1);
+  std::atomic<bool> hang{true};
+  std::shared_ptr<Engine> engine;
+  SupervisorOptions options;
+  options.hang_limit = std::chrono::milliseconds(600);
+  options.run = [&](std::span<Slice> batch) {
+    if (hang.exchange(false)) end_of_hang.wait();
+    engine->run(batch);
+  };
+  ActorLab lab(options);
+  engine = lab.shared_engine();
+  const SessionActor session = lab.open();
+  const Turn turn = token_turn(prompt(1, 5), 5);
+  const auto failed = lab.say(session, turn);
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().code, ErrorCode::engine_failed);
+  EXPECT_NE(failed.error().message.find("does not end"), std::string::npos) << failed.error().message;
+  EXPECT_FALSE(lab.describe().ready);
+  end_of_hang.count_down();
+  while (!lab.describe().ready) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  const auto answered = lab.say(lab.open(), turn);
+  ASSERT_TRUE(answered) << answered.error().message;
+  EXPECT_EQ(answered->tokens, lab.solo(turn));
   lab.stop();
 }
 
