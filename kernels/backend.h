@@ -83,6 +83,9 @@ struct GateUpArgs {
   NormWeight norm;
   const PreparedWeight& wgate;
   const PreparedWeight& wup;
+  // What multiplies `act` in the very next call, or null. A backend may then keep act in the form which that weight
+  // wants, and leave args.act as it is.
+  const PreparedWeight* next = nullptr;
 };
 
 struct HeadArgs {

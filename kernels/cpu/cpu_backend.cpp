@@ -62,6 +62,7 @@ void CpuBackend::reserve(const Limits& limits) {
   const auto rows = static_cast<std::size_t>(limits.rows);
   normed_ = allocate(rows * static_cast<std::size_t>(limits.widest) * sizeof(float));
   quantized_ = allocate(static_cast<std::size_t>(QuantLayout::bytes(limits.rows, limits.widest)));
+  spare_ = allocate(quantized_.size());
   places_.reserve(rows);
   // Strips: the widest phase has three weights, or a head of the whole vocabulary.
   strips_.reserve(static_cast<std::size_t>(std::max(limits.vocabulary, 8 * limits.widest)) / kTileRows + 8);
@@ -70,13 +71,18 @@ void CpuBackend::reserve(const Limits& limits) {
 
 // -- rows into tiles --
 
-// `rows` rows as evenly as they go into tiles of at most path_.tile_rows: 16 are 6 + 5 + 5, not 6 + 6 + 4.
-void CpuBackend::plan_tiles(std::int64_t rows, Weights weights) {
+bool CpuBackend::wants_wide(std::int64_t rows, Weights weights) const {
   std::int64_t wide_from = 0;
   for (const PreparedWeight* weight : weights) {
     wide_from = std::max(wide_from, path_.wide.from_rows[static_cast<std::size_t>(weight->type)]);
   }
-  wide_ = wide_from > 0 && rows >= wide_from;
+  return wide_from > 0 && rows >= wide_from;
+}
+
+// `rows` rows as evenly as they go into tiles of at most path_.tile_rows: 16 are 6 + 5 + 5, not 6 + 6 + 4.
+void CpuBackend::plan_tiles(std::int64_t rows, Weights weights) {
+  ready_for_ = nullptr;
+  wide_ = wants_wide(rows, weights);
   tile_parts_ = wide_ ? 4 : 1;
   places_.clear();
   const std::int64_t most = wide_ ? path_.wide.tile_rows : path_.tile_rows, tiles = (rows + most - 1) / most;
@@ -163,6 +169,15 @@ void CpuBackend::take_rows(const float* x, std::int64_t rows, const PreparedWeig
   });
 }
 
+void CpuBackend::quantize_results(const TilePlace& place, std::int64_t column, std::int64_t cols, const float* results,
+                                  std::span<std::uint8_t> faulty) {
+  constexpr std::int64_t kWidth = 2 * kTileRows;
+  std::byte* to = spare_.data() + QuantLayout::bytes(place.first, cols) + QuantLayout::bytes(place.rows, column);
+  for (int m = 0; m < place.rows; ++m) {
+    if (!path_.quantize(results + m * kWidth, kWidth, to, place.rows, m)) mark(faulty, place.first + m);
+  }
+}
+
 // The activations of a row tile for a strip of weight tiles of `stride` bytes; meanwhile the next strip is fetched.
 ActTile CpuBackend::act_tile(const TilePlace& place, std::size_t stride) const {
   return {.rows = place.rows,
@@ -231,7 +246,8 @@ void CpuBackend::qkv(const QkvArgs& args, const BatchView& batch) {
 }
 
 void CpuBackend::matmul_add(float* h, const float* x, const PreparedWeight& w, const BatchView& batch) {
-  take_rows(x, batch.rows(), w, batch.faulty);
+  if (ready_for_ != &w) take_rows(x, batch.rows(), w, batch.faulty);
+  ready_for_ = nullptr;
   strips_.clear();
   add_strips(w, h);
   for_strips([&](const Strip& strip, const TilePlace& place, const float* results) {
@@ -251,9 +267,11 @@ void CpuBackend::down_add(float* h, const float* act, const PreparedWeight& w, c
   matmul_add(h, act, w, batch);
 }
 
-// The gate strip's thread computes the up strip of the same columns too, so that SwiGLU is its epilogue.
+// The gate strip's thread computes the up strip of the same columns too, so that SwiGLU is its epilogue; and the
+// quantization for the next weight, whose block of 32 inputs is the strip's width.
 void CpuBackend::gate_up(const GateUpArgs& args, const BatchView& batch) {
   norm_rows(args.h, args.norm, {}, batch.rows(), {&args.wgate, &args.wup}, batch.faulty);
+  const bool ahead = args.next != nullptr && is_quantized(*args.next) && wants_wide(batch.rows(), {args.next}) == wide_;
   strips_.clear();
   add_strips(args.wgate, args.act);
   const std::size_t up_stride = tile_bytes(args.wup.type, args.wup.cols);
@@ -262,11 +280,16 @@ void CpuBackend::gate_up(const GateUpArgs& args, const BatchView& batch) {
     const std::byte* tile = args.wup.data + static_cast<std::size_t>(strip.tile) * up_stride;
     matmul(args.wup.type)(tile, up_stride, strip.tiles, act_tile(place, up_stride), up);
     path_.swiglu(results, up, results, std::int64_t{place.rows} * strip.tiles * kTileRows);
+    if (ahead) return quantize_results(place, strip.tile * kTileRows, args.next->cols, results, batch.faulty);
     each_result(args.wgate.rows, strip.tile * kTileRows, strip.tiles, place.first, place.rows, results,
                 [&](std::int64_t row, std::int64_t column, const float* values, std::int64_t width) {
                   std::copy_n(values, width, args.act + row * args.wgate.rows + column);
                 });
   });
+  if (!ahead) return;
+  std::swap(quantized_, spare_);
+  rows_ = {nullptr, batch.rows(), args.next->cols};
+  ready_for_ = args.next;
 }
 
 void CpuBackend::head(const HeadArgs& args, const BatchView& batch) {

@@ -70,6 +70,7 @@ class CpuBackend final : public Backend {
     std::int64_t cost() const { return rows * (sequence->position + first_row + rows); }
   };
 
+  bool wants_wide(std::int64_t rows, Weights weights) const;
   void plan_tiles(std::int64_t rows, Weights weights);
   std::int64_t part_count() const { return static_cast<std::int64_t>(places_.size()) * tile_parts_; }
   TilePart tile_part(std::int64_t i) const;
@@ -77,6 +78,9 @@ class CpuBackend final : public Backend {
   void norm_rows(const float* h, const NormWeight& norm, std::span<const std::int32_t> pick, std::int64_t rows,
                  Weights weights, std::span<std::uint8_t> faulty);
   void take_rows(const float* x, std::int64_t rows, const PreparedWeight& weight, std::span<std::uint8_t> faulty);
+  // Results of a pair of weight tiles, a quantization block of 32, as inputs of a weight of `cols` inputs: into spare_.
+  void quantize_results(const TilePlace& place, std::int64_t column, std::int64_t cols, const float* results,
+                        std::span<std::uint8_t> faulty);
   // The inputs from .. from + cols - 1 of a part's rows; false in `finite` where a row's are not all finite.
   void quantize_part(const TilePart& part, std::int64_t from, std::int64_t cols, bool* finite);
   Path::Matmul matmul(DType type) const {
@@ -103,6 +107,8 @@ class CpuBackend final : public Backend {
   std::vector<Strip> strips_;
   std::vector<AttendSlice> slices_;
   Buffer normed_, quantized_;
+  Buffer spare_;                               // where a phase quantizes for the next, while it reads quantized_
+  const PreparedWeight* ready_for_ = nullptr;  // whose inputs quantized_ already holds
 };
 
 }  // namespace troupe::cpu

@@ -33,7 +33,7 @@ class Llama final : public Model {
       backend.qkv({act.q, act.k, act.v, act.h, norm(layer.attention_norm), layer.wq, layer.wk, layer.wv}, batch);
       backend.attend({act.attended, act.q, act.k, act.v, rope_, layout, i, heads, scale}, batch);
       backend.project_add(act.h, act.attended, layer.wo, batch);
-      backend.gate_up({act.act, act.h, norm(layer.ffn_norm), layer.wgate, layer.wup}, batch);
+      backend.gate_up({act.act, act.h, norm(layer.ffn_norm), layer.wgate, layer.wup, &layer.wdown}, batch);
       backend.down_add(act.h, act.act, layer.wdown, batch);
     }
   }

@@ -115,6 +115,25 @@ Output run_gate_up(Backend& backend, const RowInputs& in, std::int64_t rows, con
   return output;
 }
 
+Output run_feed_forward(Backend& backend, const RowInputs& in, std::int64_t rows, const FileMatrix& gate,
+                        const FileMatrix& down, bool announced) {
+  const TestWeight gate_weight(backend, gate), down_weight(backend, down);
+  RowLaunch launch(rows);
+  PoisonedRows act(rows * gate.rows), h(rows * down.rows);
+  fill_residual(h.data(), rows * down.rows);
+  backend.gate_up({act.data(),
+                   in.h.data(),
+                   {in.norm, kEpsilon},
+                   gate_weight.weight,
+                   gate_weight.weight,
+                   announced ? &down_weight.weight : nullptr},
+                  launch.view());
+  backend.down_add(h.data(), act.data(), down_weight.weight, launch.view());
+  Output output{{}, launch.faulty, act.intact()};
+  append(output, h);
+  return output;
+}
+
 Output run_project_add(Backend& backend, const RowInputs& in, std::int64_t rows, const FileMatrix& w) {
   return run_add(&Backend::project_add, backend, in, rows, w);
 }

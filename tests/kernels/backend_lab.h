@@ -78,6 +78,9 @@ Output run_qkv(Backend& backend, const RowInputs& in, std::int64_t rows, const F
                const FileMatrix& wv);
 Output run_gate_up(Backend& backend, const RowInputs& in, std::int64_t rows, const FileMatrix& gate,
                    const FileMatrix& up);
+// gate_up and down_add, one after the other; down is announced to gate_up or not.
+Output run_feed_forward(Backend& backend, const RowInputs& in, std::int64_t rows, const FileMatrix& gate,
+                        const FileMatrix& down, bool announced);
 // h (the added-to rows) is random from the seed; in.h is the multiplied input.
 Output run_project_add(Backend& backend, const RowInputs& in, std::int64_t rows, const FileMatrix& w);
 Output run_down_add(Backend& backend, const RowInputs& in, std::int64_t rows, const FileMatrix& w);

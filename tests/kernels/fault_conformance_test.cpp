@@ -149,6 +149,23 @@ TEST_P(Extremes, a_non_finite_value_marks_its_row_and_touches_no_other) {
   });
 }
 
+// Row 5 alone sees the input that an enormous weight stands at: finite inputs, finite weights, an infinite product.
+TEST_P(Extremes, a_row_that_overflows_between_gate_up_and_down_add_is_marked_and_alone) {
+  const std::int64_t width = traits(type).block == 256 ? 256 : 64, column = 7;
+  FileMatrix gate = random_matrix(DType::f32, width, 64, random);
+  const float enormous = 1e25f;
+  std::memcpy(gate.bytes.data() + (40 * 64 + column) * 4, &enormous, sizeof enormous);
+  const FileMatrix down = random_matrix(type, 33, width, random);
+  RowInputs in = random_inputs(13, 64, random);
+  for (std::int64_t row = 0; row < 13; ++row)
+    in.h[static_cast<std::size_t>(row * 64 + column)] = row == 5 ? 1.0f : 0.0f;
+  const Output expected = run_feed_forward(lab.reference(), in, 13, gate, down, false);
+  ASSERT_EQ(expected.faulty, (std::vector<std::uint8_t>{0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0}));
+  for_all_backends([&](Backend& backend, const std::string& name) {
+    EXPECT_EQ(difference(expected, run_feed_forward(backend, in, 13, gate, down, true)), "") << name;
+  });
+}
+
 TEST_P(Extremes, head_marks_the_faulty_ones_of_its_wanted_rows) {
   const FileMatrix w = random_matrix(type, 33, cols, random);
   RowInputs in = random_inputs(8, cols, random);

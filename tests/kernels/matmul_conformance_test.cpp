@@ -1,5 +1,6 @@
 // Every phase with a matmul, every format, every path: the reference's bits; every row alone: its bits in the batch.
 #include <gtest/gtest.h>
+#include <limits>
 #include <numeric>
 
 #include "tests/kernels/backend_lab.h"
@@ -117,6 +118,24 @@ TEST_P(MatmulConformance, down_add_is_the_same_operation_as_project_add) {
   EXPECT_EQ(difference(expected, run_down_add(lab.reference(), in, 9, w)), "");
   for (NamedBackend& path : lab.paths()) {
     EXPECT_EQ(difference(expected, run_down_add(*path.backend, in, 9, w)), "") << path.name;
+  }
+}
+
+TEST_P(MatmulConformance, down_add_that_was_announced_is_the_same) {
+  const std::int64_t cols = ragged_cols(type)[1], width = traits(type).block == 256 ? 512 : 160;
+  const FileMatrix down = random_matrix(type, 47, width, random);
+  for (DType gate_type : {type, partner(type), DType::f32}) {
+    const FileMatrix gate = random_matrix(gate_type, width, traits(gate_type).block == 256 ? 256 : cols, random);
+    RowInputs in = random_inputs(70, gate.cols, random);
+    in.h[static_cast<std::size_t>(3 * gate.cols + 1)] = std::numeric_limits<float>::infinity();
+    for (std::int64_t rows : {0, 1, 2, 5, 6, 7, 12, 13, 16, 17, 32, 33, 70}) {
+      const Output expected = run_feed_forward(lab.reference(), in, rows, gate, down, false);
+      ASSERT_EQ(difference(expected, run_feed_forward(lab.reference(), in, rows, gate, down, true)), "");
+      for (NamedBackend& path : lab.paths()) {
+        ASSERT_EQ(difference(expected, run_feed_forward(*path.backend, in, rows, gate, down, true)), "")
+            << path.name << ", " << rows << " rows, gate " << traits(gate_type).name;
+      }
+    }
   }
 }
 
