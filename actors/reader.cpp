@@ -11,7 +11,8 @@ class ReaderState {
  public:
   static constexpr const char* name = "troupe.reader";
 
-  ReaderState(SinkActor::pointer self, SessionActor session, Turn turn, bool wants_text, std::shared_ptr<Mailslot> slot)
+  ReaderState(SinkActor::pointer self, const SessionActor& session, Turn turn, bool wants_text,
+              std::shared_ptr<Mailslot> slot)
       : self_(self), slot_(std::move(slot)) {
     const auto finish = [this](TurnEnd& end) {
       slot_->finish(std::move(end));

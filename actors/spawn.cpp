@@ -17,6 +17,7 @@ constexpr int kThreadsOfAHost = 8;
 void try_threads(int count) {
   std::latch all_started(1);
   std::vector<std::jthread> threads;
+  threads.reserve(static_cast<std::size_t>(count));
   const auto let_go = [&](std::latch* latch) { latch->count_down(); };
   const std::unique_ptr<std::latch, decltype(let_go)> at_end(&all_started, let_go);  // before they are joined
   for (int i = 0; i < count; ++i) threads.emplace_back([&] { all_started.wait(); });

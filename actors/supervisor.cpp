@@ -256,7 +256,7 @@ class SupervisorState {
     if (sessions_.empty()) return true;
     tell_sessions(drain_atom_v);
     auto promise = self_->make_response_promise<bool>();
-    drains_.push_back({Clock::now() + limit, promise});
+    drains_.emplace_back(Clock::now() + limit, promise);
     return promise;
   }
 
