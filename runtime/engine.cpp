@@ -168,6 +168,7 @@ BatchView Engine::Parts::gather(std::span<const Slice> batch) {
   positions.clear();
   sequences.clear();
   for (const Slice& slice : batch) {
+    if (slice.position == slice.cache->position()) slice.cache->copy_shared_page();
     const auto first = static_cast<std::int32_t>(tokens.size());
     const auto rows = static_cast<std::int32_t>(slice.tokens.size());
     sequences.push_back({slice.cache->pages(), first, rows, static_cast<std::int32_t>(slice.position)});

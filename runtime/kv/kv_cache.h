@@ -5,6 +5,10 @@
 // session dies in between, the lease holds the pages until the launch has ended.
 // While a lease is out the owner only reads: reserve, truncate, shrink and commit of another position are mistakes
 // (checked). Not thread-safe; the lease may be used and dropped on another thread.
+//
+// Pages may be shared: those of a common prefix, and those that a fork has from its origin. Shared positions are never
+// written. A sequence that goes on inside a page which is not its own to write gets a copy of it, one page more; the
+// copy is made by the launch, before the step's first row, since nobody else knows when a page is at rest.
 #pragma once
 
 #include <atomic>
@@ -17,16 +21,20 @@
 
 namespace troupe {
 
-// Pages with one reference each, released when the last holder goes.
+// Pages with one hold each, let go when the last holder of the run goes.
 struct PageRun {
   std::shared_ptr<PagePool> pool;
   std::vector<PageId> ids;
-  std::vector<std::byte*> addresses;  // of ids, in order
+  std::vector<std::byte*> addresses;  // of ids, in order; filled by KvCache
+  std::size_t shared = 0;             // so many of ids, the first ones, are shares
 
   explicit PageRun(std::shared_ptr<PagePool> owner) : pool(std::move(owner)) {}
   PageRun(const PageRun&) = delete;
   PageRun& operator=(const PageRun&) = delete;
-  ~PageRun() { pool->release(ids); }
+  ~PageRun() { cut(0); }
+
+  // Lets go of the pages from `count` on.
+  void cut(std::size_t count);
 };
 
 class KvLease {
@@ -37,10 +45,14 @@ class KvLease {
   std::int64_t position() const { return position_; }  // committed tokens when it was lent
   // Set by the owner when the step's result is no longer wanted; read when a batch is gathered.
   bool revoked() const { return revoked_ == nullptr || revoked_->load(std::memory_order_acquire); }
+  // Before the row at position() is computed, on the thread that launches. Repeating it is harmless until then.
+  void copy_shared_page() const;
 
  private:
   friend class KvCache;
   std::shared_ptr<PageRun> run_;
+  std::shared_ptr<PageRun> source_;  // null, or the one page to copy
+  PageId copy_ = 0;                  // where to
   std::shared_ptr<std::atomic<bool>> revoked_;
   std::int64_t position_ = 0;
 };
@@ -56,13 +68,23 @@ class KvCache {
   std::int64_t capacity() const;
   const std::shared_ptr<PagePool>& pool() const { return run_->pool; }
 
-  // Takes pages until capacity() >= tokens; all or nothing.
+  // Pages to take before `tokens` tokens can stand here: for those that have none, and for a shared page to write in.
+  std::int64_t pages_missing(std::int64_t tokens) const;
+  // Takes pages_missing(tokens); all or nothing.
   bool reserve(std::int64_t tokens);
-  // Takes over pages that somebody took from the same pool for this cache. `extra` is left without pages.
+  // Takes over pages_missing pages that somebody took from the same pool for this cache. `extra` is left without pages.
   void adopt(PageRun& extra);
+  // An empty cache begins with the full pages of a prefix that another sequence computed. `prefix`, all shares, is left
+  // without pages.
+  void begin_with(PageRun& prefix);
+  // Another sequence with the first `length` tokens of this one, at no page's cost until it goes on. May be called
+  // while this one is lent.
+  KvCache fork(std::int64_t length) const;
+  // The pages whose 16 tokens are all committed.
+  std::span<const PageId> full_pages() const;
   // Gives back the pages past `tokens` (never below length()).
   void shrink_to_fit(std::int64_t tokens);
-  // Forgets the tokens from `length` on. Their pages stay reserved.
+  // Forgets the tokens from `length` on. Their pages stay reserved, except shared ones.
   void truncate(std::int64_t length);
 
   bool lent() const { return revoked_ != nullptr; }
@@ -75,8 +97,11 @@ class KvCache {
 
  private:
   void own_alone();
+  void replace_tail(PageRun& extra);
+  bool tail_is_foreign() const;
 
   std::shared_ptr<PageRun> run_;
+  std::shared_ptr<PageRun> source_;  // whose content the page of position length() still has to get
   std::shared_ptr<std::atomic<bool>> revoked_;
   std::int64_t length_ = 0;
 };

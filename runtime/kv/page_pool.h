@@ -1,5 +1,9 @@
 // PagePool: the KV memory of one engine, cut in pages of 16 tokens, with a reference count each.
 //
+// A reference keeps a page alive. A share does too, and says that its holder relies on the page's first positions: the
+// page's writer, the sequence that took it, must not change those any more. So many sequences can read one page, and
+// one may still fill the rest of it.
+//
 // Thread-safe: sessions free on their own threads while the batcher reads. free() + used() == total() at every moment.
 // With `poison`, a page that nobody refers to any more is filled with kPoison (a NaN in either element type): a launch
 // that reads a page after its release fails visibly instead of computing with a stranger's past. For tests.
@@ -27,7 +31,7 @@ class PagePool {
   static constexpr int kPoison = 0xff;
 
   const KvLayout& layout() const { return layout_; }
-  std::int64_t total() const { return static_cast<std::int64_t>(references_.size()); }
+  std::int64_t total() const { return static_cast<std::int64_t>(holders_.size()); }
   std::int64_t free() const;
   std::int64_t used() const { return total() - free(); }
 
@@ -36,15 +40,37 @@ class PagePool {
   void retain(std::span<const PageId> pages);
   void release(std::span<const PageId> pages);  // the last release frees
 
+  // References that rely on a page's positions below `filled` (1 to 16). Ended by unshare, not by release.
+  void share(PageId page, int filled);
+  void share(std::span<const PageId> pages);  // full ones
+  void unshare(std::span<const PageId> pages);
+  // Whether the page's writer may write from `position` (0 to 15) of the page on. Once true it stays so until the
+  // writer itself gives a share away.
+  bool writable(PageId page, int position) const;
+  // Whether the page has this one holder.
+  bool alone(PageId page) const;
+
   std::byte* address(PageId page) const;
+  // Between launches only: the launch thread is the one that writes pages.
+  void copy(PageId from, PageId to);
 
  private:
+  struct Holders {
+    std::int32_t references = 0;  // shares count too
+    std::int32_t shares = 0;
+    std::int32_t frozen = 0;  // positions that a share relies on
+  };
+
+  Holders& holders(PageId page) { return holders_[static_cast<std::size_t>(page)]; }
+  void add_share(PageId page, int filled);
+  void give_up(PageId page);
+
   Buffer memory_;
   KvLayout layout_;
   bool poison_;
   mutable std::mutex mutex_;
   std::vector<PageId> free_;
-  std::vector<std::int32_t> references_;
+  std::vector<Holders> holders_;
 };
 
 }  // namespace troupe
