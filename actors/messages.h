@@ -1,7 +1,7 @@
 // Who may say what to whom: every message and every actor handle of the house.
 //
 // The records are plain structs (actors/records.h). Those with `inspect` (actors/wire.h) may cross the wire to another
-// node; Step, PageGrant and the prompt jobs hold memory of this process and are not serialisable, by type.
+// node; Step, PageRequest, PageGrant and the prompt jobs hold memory of this process and are not serialisable, by type.
 #pragma once
 
 #include <caf/all.hpp>
@@ -9,15 +9,11 @@
 
 #include "actors/records.h"
 #include "actors/wire.h"
+#include "runtime/admission.h"
 #include "runtime/prompt_plan.h"
 #include "runtime/step_queue.h"
 
 namespace troupe {
-
-// Pages for one turn, taken by the host on the session's behalf.
-struct PageGrant {
-  std::shared_ptr<PageRun> pages;
-};
 
 struct open_atom;
 struct describe_atom;
@@ -32,6 +28,7 @@ struct step_atom;
 struct leave_atom;
 struct launch_atom;
 struct reserve_atom;
+struct published_atom;
 struct freed_atom;
 struct tick_atom;
 struct batcher_atom;
@@ -67,10 +64,12 @@ using HostActor = caf::typed_actor<caf::result<SessionActor>(open_atom, OpenSess
                                    caf::result<LaunchStats>(stats_atom),               //
                                    caf::result<bool>(drain_atom, caf::timespan)>;
 
-// The host as its own sessions see it: pages for a turn (answered when they are there, or by an error), and word that a
-// session's turn is over: its pages were given back, and it waits for none any more.
-using HostControl = HostActor::extend<caf::result<PageGrant>(reserve_atom, SessionId, std::int64_t, caf::timespan),  //
-                                      caf::result<void>(freed_atom, SessionId),                                      //
+// The host as its own sessions see it: pages for a turn (answered when they are there, or by an error); word that a
+// session's prompt is computed and its pages can be found; and word that its turn is over: its pages were given back,
+// and it waits for none any more.
+using HostControl = HostActor::extend<caf::result<PageGrant>(reserve_atom, PageRequest, caf::timespan),  //
+                                      caf::result<void>(published_atom, SessionId),                      //
+                                      caf::result<void>(freed_atom, SessionId),                          //
                                       caf::result<void>(tick_atom)>;
 
 // A session as its host sees it: the batcher to send steps to from now on, or why there will be none; and word that the
@@ -94,6 +93,7 @@ CAF_ADD_TYPE_ID(troupe, (troupe::HostInfo))
 CAF_ADD_TYPE_ID(troupe, (troupe::LaunchStats))
 CAF_ADD_TYPE_ID(troupe, (troupe::Step))
 CAF_ADD_TYPE_ID(troupe, (troupe::Sampled))
+CAF_ADD_TYPE_ID(troupe, (troupe::PageRequest))
 CAF_ADD_TYPE_ID(troupe, (troupe::PageGrant))
 CAF_ADD_TYPE_ID(troupe, (troupe::PromptJob))
 CAF_ADD_TYPE_ID(troupe, (troupe::PromptPlan))
@@ -114,6 +114,7 @@ CAF_ADD_ATOM(troupe, troupe, step_atom)
 CAF_ADD_ATOM(troupe, troupe, leave_atom)
 CAF_ADD_ATOM(troupe, troupe, launch_atom)
 CAF_ADD_ATOM(troupe, troupe, reserve_atom)
+CAF_ADD_ATOM(troupe, troupe, published_atom)
 CAF_ADD_ATOM(troupe, troupe, freed_atom)
 CAF_ADD_ATOM(troupe, troupe, tick_atom)
 CAF_ADD_ATOM(troupe, troupe, batcher_atom)
@@ -123,6 +124,7 @@ CAF_END_TYPE_ID_BLOCK(troupe)
 
 CAF_ERROR_CODE_ENUM(troupe::ErrorCode)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::Step)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::PageRequest)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::PageGrant)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::PromptJob)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::PromptPlan)

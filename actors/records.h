@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/answer.h"
+#include "runtime/kv/prefix_index.h"
 #include "runtime/sampler.h"
 #include "runtime/sampling_params.h"
 #include "runtime/text/message.h"
@@ -36,7 +37,7 @@ struct OpenSession {
   std::string system{};              // the system message of a chat; empty: the template's own
   std::optional<Transcript> past{};  // go on from here; `system` must then be empty
   SamplingParams sampling{};
-  std::string key{};  // who pays: rows are shared fairly between keys
+  std::string key{};  // who pays: rows are shared fairly between keys, prefixes inside one
 };
 
 // One request to a session.
@@ -57,6 +58,9 @@ struct Turn {
   std::chrono::milliseconds time_limit{std::chrono::minutes(10)};  // for waiting and computing together
 
   static constexpr std::int32_t kMaxLogprobs = 20;
+
+  // max_text_bytes: no text of more bytes can fit `context` tokens.
+  Result<void> validate(std::int64_t vocabulary, std::int64_t context, std::size_t max_text_bytes) const;
 };
 
 struct TextDelta {
@@ -84,7 +88,8 @@ struct HostInfo {
   std::uint64_t fingerprint = 0;
   std::int64_t context = 0;
   std::int64_t pages_total = 0;
-  std::int64_t pages_free = 0;
+  std::int64_t pages_free = 0;  // beside these, those that only the index of prefixes holds
+  PrefixCounters prefixes;
   std::int64_t sessions = 0;
   std::int64_t waiting = 0;  // turns in line for pages
   std::int64_t batcher_restarts = 0;

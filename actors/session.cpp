@@ -58,7 +58,9 @@ class SessionState {
 
   caf::result<TurnEnd> on_say(Turn turn, SinkActor sink) {
     if (draining_) return to_caf({ErrorCode::shutting_down, "the host is draining and takes no more turns"});
-    if (auto checked = check(turn); !checked) return to_caf(checked.error());
+    if (auto checked = turn.validate(home_.vocabulary, home_.context, home_.max_text_bytes); !checked) {
+      return to_caf(checked.error());
+    }
     if (waiting_.size() >= kWaitingTurns) {
       return to_caf({ErrorCode::busy, std::to_string(kWaitingTurns) +
                                           " turns of this session wait already: let one end before the next"});
@@ -67,24 +69,6 @@ class SessionState {
     waiting_.push_back({std::move(turn), std::move(sink), promise});
     if (!work_) start_next();
     return promise;
-  }
-
-  Result<void> check(const Turn& turn) const {
-    if (auto limits = turn.limits.validate(home_.vocabulary); !limits) return limits;
-    if (turn.sampling) {
-      if (auto sampling = turn.sampling->validate(home_.vocabulary); !sampling) return sampling;
-    }
-    if (turn.logprobs < -1 || turn.logprobs > Turn::kMaxLogprobs) {
-      return Error{ErrorCode::bad_input, "logprobs is " + std::to_string(turn.logprobs) + "; it must be -1 to " +
-                                             std::to_string(Turn::kMaxLogprobs)};
-    }
-    if (turn.credit < 1) return Error{ErrorCode::bad_input, "credit must be at least 1"};
-    if (turn.text.size() > home_.max_text_bytes) {
-      return Error{ErrorCode::context_length, "the text has " + std::to_string(turn.text.size()) +
-                                                  " bytes; a context of " + std::to_string(home_.context) +
-                                                  " tokens holds at most " + std::to_string(home_.max_text_bytes)};
-    }
-    return {};
   }
 
   void start_next() {
@@ -136,6 +120,7 @@ class SessionState {
     }
     // The last token is computed again when all of it is cached: somebody has to produce the next one.
     cache_.truncate(std::min({cache_.length(), plan->keep, total - 1}));
+    work_->kept = plan->keep;
     conversation_.begin(work_->job, std::move(*plan));
     work_->began(total, cache_.length(), home_.context);
     sampler_ = work_->first_sampler_state(conversation_.tokens());
@@ -146,16 +131,21 @@ class SessionState {
   // ---------------------------------------------------------------------------------
 
   void reserve() {
-    const std::int64_t pages = pages_for(work_->worst_case) - pages_for(cache_.capacity());
-    if (pages <= 0) return send_step();
+    PageRequest request{
+        id_, key_, nullptr, cache_.length(), cache_.pages_missing(work_->worst_case), work_->worst_case};
+    const bool may_be_known =
+        home_.prefixes->keeps_pages() && work_->prompt - 1 - request.cached >= KvLayout::kPageTokens;
+    if (request.missing <= 0 && !may_be_known) return send_step();
+    request.prompt = std::make_shared<const std::vector<TokenId>>(conversation_.tokens());
     auto host = caf::actor_cast<HostControl>(home_.host);
     if (!host) return fail_turn({ErrorCode::shutting_down, "the host is gone"});
     queued_ = true;
-    self_->request(host, caf::infinite, reserve_atom_v, id_, pages, caf::timespan(work_->turn.time_limit))
+    self_->request(host, caf::infinite, reserve_atom_v, std::move(request), caf::timespan(work_->turn.time_limit))
         .then(
             [this, turn = turn_](PageGrant& grant) {
               if (!current(turn)) return give_back(grant);
               queued_ = false;
+              if (grant.prefix) begin_with(*grant.prefix);
               cache_.adopt(*grant.pages);
               work_->admitted = Clock::now();
               send_step();
@@ -165,9 +155,23 @@ class SessionState {
             });
   }
 
+  void begin_with(PageRun& prefix) {
+    cache_ = KvCache(home_.pages);
+    cache_.begin_with(prefix);
+    work_->cached = cache_.length();
+  }
+
   void give_back(PageGrant& grant) {
-    grant.pages.reset();
+    grant = {};
     tell_freed();
+  }
+
+  // Others may begin with what is committed here. Whoever waits for this session's prompt is told.
+  void publish() { home_.prefixes->publish(key_, conversation_.tokens(), cache_.full_pages()); }
+
+  void publish_prompt() {
+    publish();
+    if (auto host = caf::actor_cast<HostControl>(home_.host)) self_->send(host, published_atom_v, id_);
   }
 
   void tell_freed() {
@@ -204,6 +208,7 @@ class SessionState {
   void on_sampled(Sampled& sampled) {
     in_flight_ = false;
     cache_.commit(static_cast<std::int64_t>(conversation_.tokens().size()));
+    if (work_->answer.tokens().empty()) publish_prompt();
     conversation_.add(sampled.token);
     if (sampler_) sampler_ = accepted(std::move(sampler_), sampled.token);
     work_->token_came();
@@ -296,6 +301,7 @@ class SessionState {
     in_flight_ = lost_ = parked_ = queued_ = false;
     if (work_->begun) {
       if (work_->answer.tokens().empty()) {
+        cache_.truncate(std::min(cache_.length(), work_->kept));  // what follows is of the prompt that is taken back
         conversation_.back();
       } else {
         conversation_.end(work_->answer, *home_.text->vocabulary);
@@ -304,6 +310,7 @@ class SessionState {
     const auto tokens = static_cast<std::int64_t>(conversation_.tokens().size());
     cache_.truncate(std::min(cache_.length(), tokens));
     cache_.shrink_to_fit(cache_.length());
+    if (was_parked_or_running) publish();
     if (work_->sink) self_->demonitor(work_->sink);
     work_.reset();
     if (was_parked_or_running) {

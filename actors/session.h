@@ -19,6 +19,7 @@ namespace troupe {
 struct SessionHome {
   std::shared_ptr<const TextSide> text;
   std::shared_ptr<PagePool> pages;
+  std::shared_ptr<PrefixIndex> prefixes;
   std::int64_t context = 0;
   std::int64_t vocabulary = 0;
   std::size_t max_text_bytes = 0;  // no text of more bytes can fit the context

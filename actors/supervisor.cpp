@@ -18,14 +18,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A turn that waits for pages.
-struct Waiter {
-  SessionId session;
-  std::int64_t pages;
-  Clock::time_point deadline;
-  caf::typed_response_promise<PageGrant> promise;
-};
-
 // A session on the list of the living. Weak: the list must not keep a session alive that its owner has dropped.
 struct Living {
   SessionId id;
@@ -40,6 +32,8 @@ class SupervisorState {
       : self_(self),
         engine_(std::move(engine)),
         options_(std::move(options)),
+        prefixes_(std::make_shared<PrefixIndex>(engine_->pages(), most_prefix_pages())),
+        admission_(engine_->pages(), prefixes_),
         watch_(options_.hang_limit, SupervisorOptions::kTick) {
     if (!options_.run) options_.run = [engine = engine_](std::span<Slice> batch) { engine->run(batch); };
     max_text_bytes_ = longest_piece(*engine_->text().vocabulary) * static_cast<std::size_t>(engine_->context());
@@ -58,15 +52,21 @@ class SupervisorState {
         [this](describe_atom) { return describe(); },
         [this](stats_atom) { return on_stats(); },
         [this](drain_atom, caf::timespan limit) { return on_drain(limit); },
-        [this](reserve_atom, SessionId session, std::int64_t pages, caf::timespan limit) {
-          return on_reserve(session, pages, limit);
+        [this](reserve_atom, PageRequest& request, caf::timespan limit) {
+          return on_reserve(std::move(request), limit);
         },
-        [this](freed_atom, SessionId session) { leave_line(session); },
+        [this](published_atom, SessionId session) { admission_.published(session); },
+        [this](freed_atom, SessionId session) { admission_.leave(session); },
         [this](tick_atom) { on_tick(); },
     };
   }
 
  private:
+  std::int64_t most_prefix_pages() const {
+    const std::uint64_t pages = options_.prefix_memory / engine_->pages()->layout().page_bytes();
+    return static_cast<std::int64_t>(std::min(pages, static_cast<std::uint64_t>(engine_->pages()->total())));
+  }
+
   static std::size_t longest_piece(const Vocabulary& vocabulary) {
     std::size_t longest = 1;
     for (TokenId id = 0; id < vocabulary.size(); ++id) longest = std::max(longest, vocabulary.bytes(id).size());
@@ -80,6 +80,7 @@ class SupervisorState {
     const SessionId id = ++last_session_;
     SessionHome home{text_,
                      engine_->pages(),
+                     prefixes_,
                      engine_->context(),
                      engine_->shape().vocabulary,
                      max_text_bytes_,
@@ -118,49 +119,13 @@ class SupervisorState {
 
   // -- pages ----------------------------------------------------------------------------------------------------------
 
-  caf::result<PageGrant> on_reserve(SessionId session, std::int64_t pages, caf::timespan limit) {
-    const PagePool& pool = *engine_->pages();
-    if (pages > pool.total()) {
-      return to_caf({ErrorCode::out_of_memory,
-                     "the turn may need " + std::to_string(pages) + " more pages of 16 tokens; the whole pool has " +
-                         std::to_string(pool.total()) + ": ask for fewer tokens or give more --kv-memory"});
-    }
-    if (line_.size() >= SupervisorOptions::kLineLimit) {
-      return to_caf({ErrorCode::overloaded, std::to_string(line_.size()) + " turns wait for KV memory (" +
-                                                std::to_string(pool.free()) + " of " + std::to_string(pool.total()) +
-                                                " pages free): try again later"});
-    }
+  caf::result<PageGrant> on_reserve(PageRequest request, caf::timespan limit) {
     auto promise = self_->make_response_promise<PageGrant>();
-    line_.push_back({session, pages, Clock::now() + limit, promise});
-    serve_line();
-    return promise;
-  }
-
-  // First come, first served: a turn that fits does not overtake one that waits for more.
-  void serve_line() {
-    while (!line_.empty()) {
-      auto run = std::make_shared<PageRun>(engine_->pages());
-      if (!engine_->pages()->take(line_.front().pages, run->ids)) return;
-      line_.front().promise.deliver(PageGrant{std::move(run)});
-      line_.pop_front();
-    }
-  }
-
-  // A turn that was stopped, or whose session died, must not stand before others: nobody could take its pages.
-  void leave_line(SessionId session) {
-    std::erase_if(line_, [session](const Waiter& waiter) { return waiter.session == session; });
-    serve_line();
-  }
-
-  void drop_late(Clock::time_point now) {
-    std::erase_if(line_, [&](Waiter& waiter) {
-      if (now < waiter.deadline) return false;
-      waiter.promise.deliver(
-          to_caf({ErrorCode::timed_out, "the turn waited too long for " + std::to_string(waiter.pages) + " pages; " +
-                                            std::to_string(engine_->pages()->free()) + " are free"}));
-      return true;
+    admission_.push(std::move(request), Clock::now() + limit, [promise](Result<PageGrant> grant) mutable {
+      if (grant) return promise.deliver(std::move(*grant));
+      promise.deliver(to_caf(grant.error()));
     });
-    serve_line();
+    return promise;
   }
 
   // -- the batcher and the text actor
@@ -208,7 +173,7 @@ class SupervisorState {
     if (const auto gone = sessions_.find(down.source); gone != sessions_.end()) {
       const SessionId session = gone->second.id;
       sessions_.erase(gone);
-      leave_line(session);
+      admission_.leave(session);
     }
     if (sessions_.empty()) answer_drain(true);
   }
@@ -236,8 +201,9 @@ class SupervisorState {
     info.context = engine_->context();
     info.pages_total = engine_->pages()->total();
     info.pages_free = engine_->pages()->free();
+    info.prefixes = prefixes_->counters();
     info.sessions = static_cast<std::int64_t>(sessions_.size());
-    info.waiting = static_cast<std::int64_t>(line_.size());
+    info.waiting = static_cast<std::int64_t>(admission_.waiting());
     info.batcher_restarts = restarts_in_all_;
     info.ready = !failed_ && !hangs_ && !draining_;
     return info;
@@ -271,7 +237,7 @@ class SupervisorState {
 
   void on_tick() {
     const auto now = Clock::now();
-    drop_late(now);
+    admission_.drop_late(now);
     answer_drain(sessions_.empty());
     watch_launch(now);
     self_->delayed_send(self_, SupervisorOptions::kTick, tick_atom_v);
@@ -297,12 +263,13 @@ class SupervisorState {
   HostControl::pointer self_;
   std::shared_ptr<Engine> engine_;
   SupervisorOptions options_;
+  std::shared_ptr<PrefixIndex> prefixes_;
+  Admission admission_;
   std::shared_ptr<const TextSide> text_;
   std::size_t max_text_bytes_ = 0;
 
   std::unordered_map<caf::actor_addr, Living> sessions_;
   SessionId last_session_ = 0;
-  std::deque<Waiter> line_;
 
   BatcherActor batcher_;
   TextActor text_actor_;

@@ -1,5 +1,6 @@
-// The supervisor: the host actor of one process. It owns the engine, opens sessions, keeps the list of the living and
-// the line of turns that wait for pages, and starts a new batcher when one dies.
+// The supervisor: the host actor of one process. It owns the engine, opens sessions, keeps the list of the living, the
+// line of turns that wait for pages (runtime/admission.h) and the index of prefixes, and starts a new batcher when one
+// dies.
 //
 // Restarts have a limit (kRestarts within kRestartWindow): past it the engine counts as failed, every session is told,
 // and opens are refused. There is never a second batcher for one engine: the next starts only after the down message
@@ -9,6 +10,7 @@
 #pragma once
 
 #include <chrono>
+#include <limits>
 #include <memory>
 
 #include "actors/messages.h"
@@ -26,8 +28,10 @@ struct SupervisorOptions {
   std::chrono::nanoseconds linger = StepQueue::kLinger;
   std::chrono::nanoseconds hang_limit = std::chrono::seconds(60);  // tests wait less
   std::int64_t max_sessions = 100'000;
+  // Bytes of keys and values that the index of prefixes may hold; 0: nothing is shared. What only the index holds is
+  // given back whenever pages are wanted.
+  std::uint64_t prefix_memory = std::numeric_limits<std::uint64_t>::max();
 
-  static constexpr std::size_t kLineLimit = 256;  // turns that wait for pages
   static constexpr int kRestarts = 3;
   static constexpr std::chrono::seconds kRestartWindow{10};
   static constexpr std::chrono::milliseconds kTick{250};

@@ -42,6 +42,7 @@ Error called_inside() {
 SupervisorOptions supervision(const HostOptions& host) {
   SupervisorOptions options;
   options.fuse = host.fuse;
+  options.prefix_memory = host.prefix_memory;
   return options;
 }
 

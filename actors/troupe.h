@@ -19,6 +19,7 @@
 
 #include <chrono>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -31,7 +32,9 @@ namespace troupe {
 
 struct HostOptions {
   EngineOptions engine{};
-  bool fuse = true;                             // false: every step is a launch of its own (for benchmarks only)
+  bool fuse = true;  // false: every step is a launch of its own (for benchmarks only)
+  // Bytes of keys and values kept for sessions that begin alike; 0: nothing is shared. See OpenSession::key.
+  std::uint64_t prefix_memory = std::numeric_limits<std::uint64_t>::max();
   std::chrono::milliseconds drain_limit{5000};  // how long the destructor lets running turns go on
 };
 

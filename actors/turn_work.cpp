@@ -5,24 +5,6 @@
 
 namespace troupe {
 
-const char* name(SessionPhase phase) {
-  switch (phase) {
-    case SessionPhase::idle:
-      return "idle";
-    case SessionPhase::planning:
-      return "planning";
-    case SessionPhase::queued:
-      return "queued";
-    case SessionPhase::prefilling:
-      return "prefilling";
-    case SessionPhase::decoding:
-      return "decoding";
-    case SessionPhase::parked:
-      return "parked";
-  }
-  return "idle";
-}
-
 std::shared_ptr<SamplerState> accepted(std::shared_ptr<SamplerState> state, TokenId token) {
   if (state.use_count() > 1) state = std::make_shared<SamplerState>(*state);
   ++state->in_answer[token];

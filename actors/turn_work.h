@@ -53,6 +53,7 @@ struct TurnWork {
   PromptJob job;
   std::int32_t credit = 0;
   std::int64_t worst_case = 0;  // tokens the cache must be able to hold
+  std::int64_t kept = 0;        // tokens of the history that this turn's prompt begins with
   std::int64_t prompt = 0;
   std::int64_t cached = 0;
   std::int64_t computed = 0;

@@ -163,12 +163,19 @@ bool inspect(Inspector& f, TurnEnd& x) {
 }
 
 template <class Inspector>
+bool inspect(Inspector& f, PrefixCounters& x) {
+  return f.object(x).fields(f.field("pages", x.pages), f.field("lookups", x.lookups),
+                            f.field("tokens_asked", x.tokens_asked), f.field("tokens_found", x.tokens_found),
+                            f.field("pages_evicted", x.pages_evicted));
+}
+
+template <class Inspector>
 bool inspect(Inspector& f, HostInfo& x) {
-  return f.object(x).fields(f.field("model", x.model), f.field("engine", x.engine),
-                            f.field("fingerprint", x.fingerprint), f.field("context", x.context),
-                            f.field("pages_total", x.pages_total), f.field("pages_free", x.pages_free),
-                            f.field("sessions", x.sessions), f.field("waiting", x.waiting),
-                            f.field("batcher_restarts", x.batcher_restarts), f.field("ready", x.ready));
+  return f.object(x).fields(
+      f.field("model", x.model), f.field("engine", x.engine), f.field("fingerprint", x.fingerprint),
+      f.field("context", x.context), f.field("pages_total", x.pages_total), f.field("pages_free", x.pages_free),
+      f.field("prefixes", x.prefixes), f.field("sessions", x.sessions), f.field("waiting", x.waiting),
+      f.field("batcher_restarts", x.batcher_restarts), f.field("ready", x.ready));
 }
 
 template <class Inspector>

@@ -64,9 +64,9 @@ std::int64_t PrefixIndex::evict(std::int64_t count) {
   return evict_unused(count);
 }
 
-PrefixIndex::Counters PrefixIndex::counters() const {
+PrefixCounters PrefixIndex::counters() const {
   const std::lock_guard lock(mutex_);
-  Counters now = counters_;
+  PrefixCounters now = counters_;
   now.pages = static_cast<std::int64_t>(nodes_.size());
   return now;
 }
@@ -115,7 +115,7 @@ std::int64_t PrefixIndex::evict_unused(std::int64_t count) {
     drop(place);
     ++gone;
   }
-  counters_.evicted += static_cast<std::uint64_t>(gone);
+  counters_.pages_evicted += static_cast<std::uint64_t>(gone);
   return gone;
 }
 

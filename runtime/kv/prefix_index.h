@@ -23,6 +23,14 @@
 
 namespace troupe {
 
+// Totals of an index since it was made, and the pages it holds now.
+struct PrefixCounters {
+  std::int64_t pages = 0;
+  std::uint64_t lookups = 0;
+  std::uint64_t tokens_asked = 0, tokens_found = 0;  // in these lookups
+  std::uint64_t pages_evicted = 0;
+};
+
 class PrefixIndex {
  public:
   // Past `most_pages` pages in the tree, those that nobody else holds go.
@@ -31,6 +39,7 @@ class PrefixIndex {
   PrefixIndex(const PrefixIndex&) = delete;
   PrefixIndex& operator=(const PrefixIndex&) = delete;
 
+  bool keeps_pages() const { return most_pages_ > 0; }
   // The longest known beginning of `tokens`, as shares of its pages (KvCache::begin_with).
   std::unique_ptr<PageRun> find(const std::string& key, std::span<const TokenId> tokens);
   // `pages` hold the first 16 * pages.size() of `tokens`, committed. Pages whose place is taken already stay outside.
@@ -38,11 +47,7 @@ class PrefixIndex {
   // Gives back up to `count` pages; how many it could.
   std::int64_t evict(std::int64_t count);
 
-  struct Counters {
-    std::int64_t pages = 0;  // in the tree
-    std::uint64_t lookups = 0, tokens_found = 0, tokens_asked = 0, evicted = 0;
-  };
-  Counters counters() const;
+  PrefixCounters counters() const;
 
  private:
   using Block = std::array<TokenId, KvLayout::kPageTokens>;
@@ -77,7 +82,7 @@ class PrefixIndex {
   std::unordered_map<Place, Node, HashPlace> nodes_;
   std::list<const Place*> by_age_;  // the longest unused first
   std::uint64_t last_number_ = 0;
-  Counters counters_;
+  PrefixCounters counters_;
 };
 
 }  // namespace troupe

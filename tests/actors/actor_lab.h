@@ -121,12 +121,14 @@ class ActorLab {
   Result<TurnEnd> say(const SessionActor& session, const Turn& turn) { return ask<TurnEnd>(session, say_atom_v, turn); }
   HostInfo describe() { return *ask<HostInfo>(host_, describe_atom_v); }
 
-  // Waits until no session is left (closing is asynchronous) and gives the free pages.
+  // Waits until no session is left (closing is asynchronous) and gives the pages that nobody holds, or the index alone.
   std::int64_t free_pages_at_rest() {
-    for (int i = 0; i < 500 && describe().sessions > 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    for (int i = 0; i < 500 && engine_->pages()->used() > 0; ++i)
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    return engine_->pages()->free();
+    const auto wait_until = [](auto&& reached) {
+      for (int i = 0; i < 500 && !reached(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    };
+    wait_until([&] { return describe().sessions == 0; });
+    wait_until([&] { return engine_->pages()->used() == describe().prefixes.pages; });
+    return engine_->pages()->free() + describe().prefixes.pages;
   }
 
  private:

@@ -199,9 +199,13 @@ TEST(Session, goes_on_from_a_transcript) {
   OpenSession opening;
   opening.past = *past;
   const auto there = lab.say(lab.open(opening), token_turn(prompt(2, 9), 8, 4));
-  ASSERT_TRUE(here && there);
+  opening.key = "a stranger";
+  const auto afar = lab.say(lab.open(opening), token_turn(prompt(2, 9), 8, 4));
+  ASSERT_TRUE(here && there && afar);
   EXPECT_EQ(here->tokens, there->tokens);
-  EXPECT_EQ(there->cached_tokens, 0);
+  EXPECT_EQ(there->cached_tokens, 64) << "the full pages of 68 tokens";
+  EXPECT_EQ(here->tokens, afar->tokens);
+  EXPECT_EQ(afar->cached_tokens, 0);
 }
 
 TEST(Session, gives_its_pages_back_when_it_is_closed) {

@@ -1,0 +1,41 @@
+#include "actors/records.h"
+
+namespace troupe {
+
+const char* name(SessionPhase phase) {
+  switch (phase) {
+    case SessionPhase::idle:
+      return "idle";
+    case SessionPhase::planning:
+      return "planning";
+    case SessionPhase::queued:
+      return "queued";
+    case SessionPhase::prefilling:
+      return "prefilling";
+    case SessionPhase::decoding:
+      return "decoding";
+    case SessionPhase::parked:
+      return "parked";
+  }
+  return "idle";
+}
+
+Result<void> Turn::validate(std::int64_t vocabulary, std::int64_t context, std::size_t max_text_bytes) const {
+  if (auto checked = limits.validate(vocabulary); !checked) return checked;
+  if (sampling) {
+    if (auto checked = sampling->validate(vocabulary); !checked) return checked;
+  }
+  if (logprobs < -1 || logprobs > kMaxLogprobs) {
+    return Error{ErrorCode::bad_input,
+                 "logprobs is " + std::to_string(logprobs) + "; it must be -1 to " + std::to_string(kMaxLogprobs)};
+  }
+  if (credit < 1) return Error{ErrorCode::bad_input, "credit must be at least 1"};
+  if (text.size() > max_text_bytes) {
+    return Error{ErrorCode::context_length, "the text has " + std::to_string(text.size()) + " bytes; a context of " +
+                                                std::to_string(context) + " tokens holds at most " +
+                                                std::to_string(max_text_bytes)};
+  }
+  return {};
+}
+
+}  // namespace troupe

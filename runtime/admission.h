@@ -1,0 +1,94 @@
+// Admission: which turn gets its pages when.
+//
+// A turn is admitted with all the pages that it may need, so that no turn stands still half way for want of memory. The
+// line is first come, first served: a turn that fits does not overtake one that waits for more. Before pages are
+// refused, the index gives back what only it holds.
+//
+// A turn begins with the pages of the longest prefix that is known. If somebody is computing more of the same prefix
+// right now, it may wait for that: 50 sessions that come at once with one long prompt compute it once. It waits only
+// where most of what the other computes is of use to it, and no longer than the other does: whoever publishes, stops or
+// dies lets its followers go on, one of them as the next to compute. Followers hold up nobody behind them.
+//
+// Plain data: no thread, no clock. Time comes in as a parameter.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "kernels/result.h"
+#include "runtime/kv/prefix_index.h"
+#include "runtime/step_queue.h"
+#include "runtime/time.h"
+
+namespace troupe {
+
+// What a session asks for before a turn.
+struct PageRequest {
+  SessionId session = 0;
+  std::string key;                                     // prefixes are shared inside one key
+  std::shared_ptr<const std::vector<TokenId>> prompt;  // all tokens before the answer
+  std::int64_t cached = 0;                             // of these, in the session's own cache
+  std::int64_t missing = 0;                            // pages that its own cache lacks (KvCache::pages_missing)
+  std::int64_t worst_case = 0;                         // tokens that the cache may have to hold
+};
+
+// Pages for one turn. With a prefix the session's cache begins anew, with it (KvCache::begin_with).
+struct PageGrant {
+  std::shared_ptr<PageRun> prefix;  // may be null
+  std::shared_ptr<PageRun> pages;
+};
+
+class Admission {
+ public:
+  using Answer = std::function<void(Result<PageGrant>)>;
+
+  static constexpr std::size_t kLineLimit = 256;
+
+  Admission(std::shared_ptr<PagePool> pool, std::shared_ptr<PrefixIndex> index);
+
+  // `answer` is called once: at once, later, or never after leave(). Refused at once: what can never fit, and a line
+  // that is full.
+  void push(PageRequest request, TimePoint deadline, Answer answer);
+  // Pages have been given back.
+  void serve();
+  // The session's prompt is computed and in the index.
+  void published(SessionId session);
+  // The session's turn is over: it waits for nothing and computes nothing.
+  void leave(SessionId session);
+  void drop_late(TimePoint now);
+
+  std::size_t waiting() const { return line_.size(); }
+
+ private:
+  struct Waiter {
+    PageRequest request;
+    TimePoint deadline;
+    Answer answer;
+    std::optional<SessionId> leader;  // who computes what it waits for
+  };
+  // Who computes its prompt from `from` on.
+  struct Leader {
+    std::string key;
+    std::shared_ptr<const std::vector<TokenId>> prompt;
+    std::int64_t from = 0;
+  };
+
+  enum class Outcome : std::uint8_t { admitted, follows, no_pages };
+  Outcome admit(Waiter& waiter);
+  std::optional<SessionId> leader_for(const PageRequest& request, std::int64_t known) const;
+  bool take(std::int64_t count, PageRun& run);
+  std::optional<Error> refuse(const PageRequest& request) const;
+
+  std::shared_ptr<PagePool> pool_;
+  std::shared_ptr<PrefixIndex> index_;
+  std::deque<Waiter> line_;
+  std::unordered_map<SessionId, Leader> leaders_;
+};
+
+}  // namespace troupe
