@@ -1,12 +1,14 @@
 // Who may say what to whom: every message and every actor handle of the house.
 //
 // The records are plain structs (actors/records.h). Those with `inspect` (actors/wire.h) may cross the wire to another
-// node; Step, PageRequest, PageGrant and the prompt jobs hold memory of this process and are not serialisable, by type.
+// node; Step, PageRequest, PageGrant, Branch and the prompt jobs hold memory of this process and are not serialisable,
+// by type.
 #pragma once
 
 #include <caf/all.hpp>
 #include <memory>
 
+#include "actors/branch.h"
 #include "actors/records.h"
 #include "actors/wire.h"
 #include "runtime/admission.h"
@@ -29,6 +31,7 @@ struct leave_atom;
 struct launch_atom;
 struct reserve_atom;
 struct published_atom;
+struct fork_atom;
 struct freed_atom;
 struct tick_atom;
 struct batcher_atom;
@@ -57,11 +60,13 @@ using BatcherActor = caf::typed_actor<caf::result<Sampled>(step_atom, Step),    
 // Renders and tokenizes long prompts, so that no scheduler thread is held by one.
 using TextActor = caf::typed_actor<caf::result<PromptPlan>(plan_atom, PromptJob)>;
 
-// What opens sessions. drain: opens and new turns are refused, idle sessions go at once, the others when their turns
-// have ended; true when the last has gone, false at the deadline.
-using HostActor = caf::typed_actor<caf::result<SessionActor>(open_atom, OpenSession),  //
-                                   caf::result<HostInfo>(describe_atom),               //
-                                   caf::result<LaunchStats>(stats_atom),               //
+// What opens sessions. fork: a new session with the first so many tokens of another (-1: all that it has), in the
+// middle of its turn too; it copies no page. drain: opens and new turns are refused, idle sessions go at once, the
+// others when their turns have ended; true when the last has gone, false at the deadline.
+using HostActor = caf::typed_actor<caf::result<SessionActor>(open_atom, OpenSession),                 //
+                                   caf::result<HostInfo>(describe_atom),                              //
+                                   caf::result<SessionActor>(fork_atom, SessionActor, std::int64_t),  //
+                                   caf::result<LaunchStats>(stats_atom),                              //
                                    caf::result<bool>(drain_atom, caf::timespan)>;
 
 // The host as its own sessions see it: pages for a turn (answered when they are there, or by an error); word that a
@@ -76,6 +81,7 @@ using HostControl = HostActor::extend<caf::result<PageGrant>(reserve_atom, PageR
 // host drains: the turn in work and those in line end in peace, no more are taken, and then the session goes.
 using SessionControl = SessionActor::extend<caf::result<void>(batcher_atom, BatcherActor),  //
                                             caf::result<void>(batcher_atom, caf::error),    //
+                                            caf::result<Branch>(fork_atom, std::int64_t),   //
                                             caf::result<void>(drain_atom)>;
 
 }  // namespace troupe
@@ -95,6 +101,7 @@ CAF_ADD_TYPE_ID(troupe, (troupe::Step))
 CAF_ADD_TYPE_ID(troupe, (troupe::Sampled))
 CAF_ADD_TYPE_ID(troupe, (troupe::PageRequest))
 CAF_ADD_TYPE_ID(troupe, (troupe::PageGrant))
+CAF_ADD_TYPE_ID(troupe, (troupe::Branch))
 CAF_ADD_TYPE_ID(troupe, (troupe::PromptJob))
 CAF_ADD_TYPE_ID(troupe, (troupe::PromptPlan))
 CAF_ADD_TYPE_ID(troupe, (troupe::SinkActor))
@@ -115,6 +122,7 @@ CAF_ADD_ATOM(troupe, troupe, leave_atom)
 CAF_ADD_ATOM(troupe, troupe, launch_atom)
 CAF_ADD_ATOM(troupe, troupe, reserve_atom)
 CAF_ADD_ATOM(troupe, troupe, published_atom)
+CAF_ADD_ATOM(troupe, troupe, fork_atom)
 CAF_ADD_ATOM(troupe, troupe, freed_atom)
 CAF_ADD_ATOM(troupe, troupe, tick_atom)
 CAF_ADD_ATOM(troupe, troupe, batcher_atom)
@@ -126,5 +134,6 @@ CAF_ERROR_CODE_ENUM(troupe::ErrorCode)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::Step)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::PageRequest)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::PageGrant)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::Branch)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::PromptJob)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::PromptPlan)

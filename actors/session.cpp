@@ -21,16 +21,14 @@ class SessionState {
  public:
   static constexpr const char* name = "troupe.session";
 
-  SessionState(SessionControl::pointer self, SessionHome home, SessionId id, OpenSession opening)
+  SessionState(SessionControl::pointer self, SessionHome home, SessionId id, Branch branch)
       : self_(self),
         home_(std::move(home)),
         id_(id),
-        key_(std::move(opening.key)),
-        sampling_(std::move(opening.sampling)),
-        conversation_(opening.past ? Conversation(std::move(opening.past->messages), std::move(opening.past->tokens),
-                                                  *home_.text->vocabulary)
-                                   : Conversation(std::move(opening.system))),
-        cache_(home_.pages) {}
+        key_(std::move(branch.key)),
+        sampling_(std::move(branch.sampling)),
+        conversation_(*branch.conversation),
+        cache_(std::move(*branch.cache)) {}
 
   SessionControl::behavior_type make_behavior() {
     self_->set_down_handler([this](caf::down_msg& down) { on_sink_down(down.source); });
@@ -46,6 +44,7 @@ class SessionState {
           broken_ = from_caf(error);
           if (work_) fail_turn(*broken_);
         },
+        [this](fork_atom, std::int64_t tokens) { return on_fork(tokens); },
         [this](drain_atom) {
           draining_ = true;
           if (!work_) self_->quit();
@@ -325,6 +324,14 @@ class SessionState {
     if (!work_ && draining_) self_->quit();
   }
 
+  caf::result<Branch> on_fork(std::int64_t tokens) const {
+    auto branch = Branch::fork(conversation_, cache_, tokens, *home_.text->vocabulary);
+    if (!branch) return to_caf(branch.error());
+    branch->key = key_;
+    branch->sampling = sampling_;
+    return std::move(*branch);
+  }
+
   caf::result<Transcript> on_transcript() {
     if (!work_) return transcript();
     auto promise = self_->make_response_promise<Transcript>();
@@ -381,8 +388,8 @@ class SessionState {
 
 }  // namespace
 
-SessionControl spawn_session(caf::actor_system& system, SessionHome home, SessionId id, OpenSession opening) {
-  return system.spawn<SessionControl::stateful_impl<SessionState>>(std::move(home), id, std::move(opening));
+SessionControl spawn_session(caf::actor_system& system, SessionHome home, SessionId id, Branch branch) {
+  return system.spawn<SessionControl::stateful_impl<SessionState>>(std::move(home), id, std::move(branch));
 }
 
 }  // namespace troupe

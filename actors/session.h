@@ -28,6 +28,6 @@ struct SessionHome {
   TextActor text_actor;
 };
 
-SessionControl spawn_session(caf::actor_system& system, SessionHome home, SessionId id, OpenSession opening);
+SessionControl spawn_session(caf::actor_system& system, SessionHome home, SessionId id, Branch branch);
 
 }  // namespace troupe

@@ -49,6 +49,7 @@ class SupervisorState {
     self_->delayed_send(self_, SupervisorOptions::kTick, tick_atom_v);
     return {
         [this](open_atom, OpenSession& opening) { return on_open(std::move(opening)); },
+        [this](fork_atom, const SessionActor& origin, std::int64_t tokens) { return on_fork(origin, tokens); },
         [this](describe_atom) { return describe(); },
         [this](stats_atom) { return on_stats(); },
         [this](drain_atom, caf::timespan limit) { return on_drain(limit); },
@@ -76,30 +77,58 @@ class SupervisorState {
   // -- sessions -------------------------------------------------------------------------------------------------------
 
   caf::result<SessionActor> on_open(OpenSession opening) {
+    if (auto refused = refuse()) return to_caf(*refused);
     if (auto refused = refuse(opening)) return to_caf(*refused);
+    return spawn(Branch::open(std::move(opening), *text_->vocabulary, engine_->pages()));
+  }
+
+  caf::result<SessionActor> on_fork(const SessionActor& origin, std::int64_t tokens) {
+    if (auto refused = refuse()) return to_caf(*refused);
+    if (!sessions_.contains(origin.address())) {
+      return to_caf({ErrorCode::not_found, "the session to fork is not, or no more, of this host"});
+    }
+    auto promise = self_->make_response_promise<SessionActor>();
+    self_->request(caf::actor_cast<SessionControl>(origin), std::chrono::minutes(2), fork_atom_v, tokens)
+        .then(
+            [this, promise](Branch& branch) mutable {
+              if (auto refused = refuse()) return promise.deliver(to_caf(*refused));
+              promise.deliver(spawn(std::move(branch)));
+            },
+            [promise](caf::error& error) mutable { promise.deliver(std::move(error)); });
+    return promise;
+  }
+
+  SessionHome home() const {
+    return {text_,
+            engine_->pages(),
+            prefixes_,
+            engine_->context(),
+            engine_->shape().vocabulary,
+            max_text_bytes_,
+            caf::actor_cast<caf::weak_actor_ptr>(self_),
+            batcher_,
+            text_actor_};
+  }
+
+  SessionActor spawn(Branch branch) {
     const SessionId id = ++last_session_;
-    SessionHome home{text_,
-                     engine_->pages(),
-                     prefixes_,
-                     engine_->context(),
-                     engine_->shape().vocabulary,
-                     max_text_bytes_,
-                     caf::actor_cast<caf::weak_actor_ptr>(self_),
-                     batcher_,
-                     text_actor_};
-    SessionControl session = spawn_session(self_->system(), std::move(home), id, std::move(opening));
+    SessionControl session = spawn_session(self_->system(), home(), id, std::move(branch));
     self_->monitor(session);
     sessions_.emplace(session.address(), Living{id, caf::actor_cast<caf::weak_actor_ptr>(session)});
     return SessionActor(session);
   }
 
-  std::optional<Error> refuse(const OpenSession& opening) const {
+  std::optional<Error> refuse() const {
     if (draining_) return Error{ErrorCode::shutting_down, "the host is draining and opens no more sessions"};
     if (failed_) return *failed_;
     if (static_cast<std::int64_t>(sessions_.size()) >= options_.max_sessions) {
       return Error{ErrorCode::overloaded,
                    std::to_string(sessions_.size()) + " sessions are open, the most this host keeps"};
     }
+    return std::nullopt;
+  }
+
+  std::optional<Error> refuse(const OpenSession& opening) const {
     if (auto sampling = opening.sampling.validate(engine_->shape().vocabulary); !sampling) return sampling.error();
     if (!opening.past) return std::nullopt;
     if (!opening.system.empty()) return Error{ErrorCode::bad_input, "give a system text or a past, not both"};

@@ -88,6 +88,10 @@ Host::State::~State() {
 }
 
 struct Session::State {
+  State(std::weak_ptr<Host::State> of, SessionActor handle) : host(std::move(of)), actor(std::move(handle)) {}
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
   std::weak_ptr<Host::State> host;
   SessionActor actor;
 
@@ -149,6 +153,14 @@ Result<Transcript> Session::transcript() {
   return answer;
 }
 
+Result<Session> Session::fork(std::int64_t tokens) const {
+  auto host = state_->host.lock();
+  if (!host) return gone();
+  auto actor = host->ask<SessionActor>(fork_atom_v, state_->actor, tokens);
+  if (!actor) return actor.error();
+  return Session(std::make_shared<State>(host, std::move(*actor)));
+}
+
 Host::Host(std::shared_ptr<State> state) : state_(std::move(state)) {}
 Host::Host(Host&&) noexcept = default;
 Host& Host::operator=(Host&&) noexcept = default;
@@ -172,10 +184,7 @@ Result<Host> Host::open(const std::string& model_path, const HostOptions& option
 Result<Session> Host::open_session(OpenSession opening) {
   auto actor = state_->ask<SessionActor>(open_atom_v, opening);
   if (!actor) return actor.error();
-  auto state = std::make_shared<Session::State>();
-  state->host = state_;
-  state->actor = std::move(*actor);
-  return Session(std::move(state));
+  return Session(std::make_shared<Session::State>(state_, std::move(*actor)));
 }
 
 Result<TurnEnd> Host::generate(Turn turn, const OnDelta& on_delta) {

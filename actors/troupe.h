@@ -61,6 +61,10 @@ class Session {
   // Ends the turn in work, if any, as cancelled. Does not wait.
   void stop();
   Result<Transcript> transcript();
+  // A session of its own with the first `tokens` tokens of this one (-1: all it has by now, in mid-answer too). Costs
+  // no memory until one of the two goes on; each then goes on as if it had always been alone. To let it finish an
+  // answer that it was forked in, take a Turn of no tokens. Penalties count what stood before the fork as prompt.
+  Result<Session> fork(std::int64_t tokens = -1) const;
 
  private:
   friend class Host;

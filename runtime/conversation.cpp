@@ -1,5 +1,6 @@
 #include "runtime/conversation.h"
 
+#include <algorithm>
 #include <span>
 #include <utility>
 
@@ -9,12 +10,16 @@ namespace troupe {
 
 Conversation::Conversation(std::string system) {
   if (!system.empty()) messages_.push_back({"system", std::move(system)});
+  mark(false);
 }
 
 Conversation::Conversation(std::vector<Message> messages, std::vector<TokenId> tokens, const Vocabulary& vocabulary)
     : messages_(std::move(messages)),
       tokens_(std::move(tokens)),
-      text_(detokenize(vocabulary, tokens_, ControlTokens::write)) {}
+      text_(detokenize(vocabulary, tokens_, ControlTokens::write)),
+      marks_{{0, 0, false}} {
+  mark(false);
+}
 
 PromptJob Conversation::job(PromptJob::Kind kind) const {
   PromptJob job;
@@ -47,11 +52,14 @@ void Conversation::begin(const PromptJob& job, PromptPlan plan) {
   old_messages_ = messages_;
   old_tokens_ = tokens_;
   old_text_ = text_;
+  old_marks_ = marks_;
   chat_turn_ = job.kind == PromptJob::Kind::chat;
   if (chat_turn_) messages_ = job.messages;
   tokens_.resize(static_cast<std::size_t>(plan.keep));
   tokens_.insert(tokens_.end(), plan.fresh.begin(), plan.fresh.end());
   text_ = std::move(plan.text);
+  std::erase_if(marks_, [&](const Mark& one) { return one.tokens > plan.keep; });
+  mark(chat_turn_);
   old_leftover_ = std::exchange(leftover_, {});
 }
 
@@ -61,12 +69,35 @@ void Conversation::end(const Answer& answer, const Vocabulary& vocabulary) {
   text_ += detokenize(vocabulary, std::span(tokens).first(answer.keep()), ControlTokens::write);
   leftover_ = chat_turn_ ? std::string() : answer.leftover();  // a chat has it in its message
   if (chat_turn_) messages_.push_back({"assistant", answer.text()});
+  mark(false);
+}
+
+void Conversation::mark(bool answering) {
+  marks_.push_back({static_cast<std::int64_t>(tokens_.size()), messages_.size(), answering});
+}
+
+Conversation Conversation::until(std::int64_t tokens, const Vocabulary& vocabulary) const {
+  const Mark last =
+      *std::find_if(marks_.rbegin(), marks_.rend(), [&](const Mark& one) { return one.tokens <= tokens; });
+  const auto count = static_cast<std::ptrdiff_t>(tokens);
+  std::vector<Message> messages(messages_.begin(), messages_.begin() + static_cast<std::ptrdiff_t>(last.messages));
+  if (last.answering && tokens > last.tokens) {
+    const auto answer = std::span(tokens_).subspan(static_cast<std::size_t>(last.tokens));
+    const auto part = answer.first(static_cast<std::size_t>(tokens - last.tokens));
+    messages.push_back({"assistant", detokenize(vocabulary, part, ControlTokens::skip)});
+  }
+  Conversation branch(std::move(messages), {tokens_.begin(), tokens_.begin() + count}, vocabulary);
+  branch.marks_ = marks_;
+  std::erase_if(branch.marks_, [&](const Mark& one) { return one.tokens > tokens; });
+  if (tokens == std::ssize(tokens_)) branch.leftover_ = leftover_;
+  return branch;
 }
 
 void Conversation::back() {
   messages_ = std::move(old_messages_);
   tokens_ = std::move(old_tokens_);
   text_ = std::move(old_text_);
+  marks_ = std::move(old_marks_);
   leftover_ = std::move(old_leftover_);
 }
 

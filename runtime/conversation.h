@@ -36,18 +36,32 @@ class Conversation {
   void end(const Answer& answer, const Vocabulary& vocabulary);
   void back();
 
+  // What stood when there were only the first `tokens` tokens. An answer that is cut there is an unfinished message; of
+  // a message of the user that is cut there only the tokens are left.
+  Conversation until(std::int64_t tokens, const Vocabulary& vocabulary) const;
+
  private:
+  // After so many tokens there were so many messages. One at the start, and at the end of each prompt and each answer.
+  struct Mark {
+    std::int64_t tokens = 0;
+    std::size_t messages = 0;
+    bool answering = false;  // what follows is the assistant's
+  };
+
   PromptJob job(PromptJob::Kind kind) const;
+  void mark(bool answering);
 
   std::vector<Message> messages_;
   std::vector<TokenId> tokens_;
   std::string text_;
+  std::vector<Mark> marks_;
   std::string leftover_;  // of a plain answer that a stop string cut inside a token: goes before the next text
 
   // What back() restores.
   std::vector<Message> old_messages_;
   std::vector<TokenId> old_tokens_;
   std::string old_text_;
+  std::vector<Mark> old_marks_;
   std::string old_leftover_;
   bool chat_turn_ = false;
 };

@@ -8,6 +8,8 @@ namespace troupe {
 struct Message {
   std::string role;
   std::string content;
+
+  bool operator==(const Message&) const = default;
 };
 
 }  // namespace troupe

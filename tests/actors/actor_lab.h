@@ -76,6 +76,16 @@ inline std::vector<TokenId> solo(Engine& engine, const Turn& turn) {
   return answer;
 }
 
+// Greedy answers of plain ASCII: half a character would come back as another text, and be computed anew.
+inline SamplingParams plain_ascii(const Vocabulary& vocabulary) {
+  SamplingParams params = SamplingParams::greedy();
+  for (TokenId id = 0; id < vocabulary.size(); ++id) {
+    const bool ascii = std::ranges::all_of(vocabulary.bytes(id), [](char c) { return c >= 32 && c < 127; });
+    if (!ascii || vocabulary.is_control(id)) params.logit_bias.emplace_back(id, -100.0f);
+  }
+  return params;
+}
+
 class ActorLab {
  public:
   explicit ActorLab(SupervisorOptions options = {}, EngineOptions engine_options = lab_options(),

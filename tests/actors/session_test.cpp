@@ -224,13 +224,7 @@ TEST(Session, chats_through_the_template_and_keeps_its_prefix) {
   Turn turn;
   turn.text = "Hello there";
   turn.limits.max_tokens = 12;
-  turn.sampling = SamplingParams::greedy();
-  // Plain ASCII only: half a character in an answer would come back as another text, and be computed anew.
-  const Vocabulary& vocabulary = *lab.engine().text().vocabulary;
-  for (TokenId id = 0; id < vocabulary.size(); ++id) {
-    const bool ascii = std::ranges::all_of(vocabulary.bytes(id), [](char c) { return c >= 32 && c < 127; });
-    if (!ascii || vocabulary.is_control(id)) turn.sampling->logit_bias.emplace_back(id, -100.0f);
-  }
+  turn.sampling = plain_ascii(*lab.engine().text().vocabulary);
   const auto first = lab.say(session, turn);
   ASSERT_TRUE(first) << first.error().message;
   turn.text = "And now?";
