@@ -32,6 +32,7 @@ struct launch_atom;
 struct reserve_atom;
 struct published_atom;
 struct fork_atom;
+struct sleep_atom;
 struct freed_atom;
 struct tick_atom;
 struct batcher_atom;
@@ -78,10 +79,12 @@ using HostControl = HostActor::extend<caf::result<PageGrant>(reserve_atom, PageR
                                       caf::result<void>(tick_atom)>;
 
 // A session as its host sees it: the batcher to send steps to from now on, or why there will be none; and word that the
-// host drains: the turn in work and those in line end in peace, no more are taken, and then the session goes.
+// host drains: the turn in work and those in line end in peace, no more are taken, and then the session goes. sleep: an
+// idle session gives its pages back (true if it had any) and finds or computes them again with its next turn.
 using SessionControl = SessionActor::extend<caf::result<void>(batcher_atom, BatcherActor),  //
                                             caf::result<void>(batcher_atom, caf::error),    //
                                             caf::result<Branch>(fork_atom, std::int64_t),   //
+                                            caf::result<bool>(sleep_atom),                  //
                                             caf::result<void>(drain_atom)>;
 
 }  // namespace troupe
@@ -123,6 +126,7 @@ CAF_ADD_ATOM(troupe, troupe, launch_atom)
 CAF_ADD_ATOM(troupe, troupe, reserve_atom)
 CAF_ADD_ATOM(troupe, troupe, published_atom)
 CAF_ADD_ATOM(troupe, troupe, fork_atom)
+CAF_ADD_ATOM(troupe, troupe, sleep_atom)
 CAF_ADD_ATOM(troupe, troupe, freed_atom)
 CAF_ADD_ATOM(troupe, troupe, tick_atom)
 CAF_ADD_ATOM(troupe, troupe, batcher_atom)

@@ -45,6 +45,7 @@ class SessionState {
           if (work_) fail_turn(*broken_);
         },
         [this](fork_atom, std::int64_t tokens) { return on_fork(tokens); },
+        [this](sleep_atom) { return on_sleep(); },
         [this](drain_atom) {
           draining_ = true;
           if (!work_) self_->quit();
@@ -84,7 +85,7 @@ class SessionState {
   // -- planning: which tokens -----------------------------------------------------------------------------------------
 
   void plan() {
-    work_->job = make_job(work_->turn);
+    work_->job = job_of(work_->turn, conversation_);
     if (work_->job.bytes() <= kInlineTextBytes) return on_plan(plan_prompt(*home_.text, work_->job));
     self_->request(home_.text_actor, work_->turn.time_limit, plan_atom_v, work_->job)
         .then(
@@ -94,18 +95,6 @@ class SessionState {
             [this, turn = turn_](caf::error& error) {
               if (current(turn)) fail_turn(from_caf(error));
             });
-  }
-
-  PromptJob make_job(const Turn& turn) const {
-    switch (turn.kind) {
-      case Turn::Kind::text:
-        return conversation_.text_job(turn.text);
-      case Turn::Kind::tokens:
-        return conversation_.token_job(turn.tokens);
-      case Turn::Kind::message:
-        break;
-    }
-    return conversation_.message_job({turn.role, turn.text});
   }
 
   void on_plan(Result<PromptPlan> plan) {
@@ -130,34 +119,26 @@ class SessionState {
   // ---------------------------------------------------------------------------------
 
   void reserve() {
-    PageRequest request{
-        id_, key_, nullptr, cache_.length(), cache_.pages_missing(work_->worst_case), work_->worst_case};
-    const bool may_be_known =
-        home_.prefixes->keeps_pages() && work_->prompt - 1 - request.cached >= KvLayout::kPageTokens;
-    if (request.missing <= 0 && !may_be_known) return send_step();
-    request.prompt = std::make_shared<const std::vector<TokenId>>(conversation_.tokens());
+    const bool may_be_known = home_.prefixes->keeps_pages() && work_->prompt - cache_.length() > KvLayout::kPageTokens;
+    if (!may_be_known && cache_.pages_missing(work_->worst_case) == 0) return send_step();
     auto host = caf::actor_cast<HostControl>(home_.host);
     if (!host) return fail_turn({ErrorCode::shutting_down, "the host is gone"});
     queued_ = true;
+    PageRequest request{id_, key_, std::make_shared<const std::vector<TokenId>>(conversation_.tokens()),
+                        std::make_shared<KvCache>(std::exchange(cache_, KvCache(home_.pages))), work_->worst_case};
     self_->request(host, caf::infinite, reserve_atom_v, std::move(request), caf::timespan(work_->turn.time_limit))
         .then(
             [this, turn = turn_](PageGrant& grant) {
               if (!current(turn)) return give_back(grant);
               queued_ = false;
-              if (grant.prefix) begin_with(*grant.prefix);
-              cache_.adopt(*grant.pages);
+              cache_ = std::move(*grant.cache);
+              work_->cached = cache_.length();
               work_->admitted = Clock::now();
               send_step();
             },
             [this, turn = turn_](caf::error& error) {
               if (current(turn)) fail_turn(from_caf(error));
             });
-  }
-
-  void begin_with(PageRun& prefix) {
-    cache_ = KvCache(home_.pages);
-    cache_.begin_with(prefix);
-    work_->cached = cache_.length();
   }
 
   void give_back(PageGrant& grant) {
@@ -322,6 +303,12 @@ class SessionState {
     for (auto& promise : std::exchange(transcripts_, {})) promise.deliver(transcript());
     if (!work_) start_next();
     if (!work_ && draining_) self_->quit();
+  }
+
+  bool on_sleep() {
+    if (work_ || cache_.capacity() == 0) return false;
+    cache_ = KvCache(home_.pages);
+    return true;
   }
 
   caf::result<Branch> on_fork(std::int64_t tokens) const {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <map>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -22,6 +23,7 @@ using Clock = std::chrono::steady_clock;
 struct Living {
   SessionId id;
   caf::weak_actor_ptr actor;
+  std::uint64_t idle = 0;  // its place in idle_; 0: it has a turn, or no pages
 };
 
 class SupervisorState {
@@ -56,8 +58,15 @@ class SupervisorState {
         [this](reserve_atom, PageRequest& request, caf::timespan limit) {
           return on_reserve(std::move(request), limit);
         },
-        [this](published_atom, SessionId session) { admission_.published(session); },
-        [this](freed_atom, SessionId session) { admission_.leave(session); },
+        [this](published_atom, SessionId session) {
+          admission_.published(session);
+          relieve();
+        },
+        [this](freed_atom, SessionId session) {
+          set_idle(true);
+          admission_.leave(session);
+          relieve();
+        },
         [this](tick_atom) { on_tick(); },
     };
   }
@@ -149,12 +158,52 @@ class SupervisorState {
   // -- pages ----------------------------------------------------------------------------------------------------------
 
   caf::result<PageGrant> on_reserve(PageRequest request, caf::timespan limit) {
-    auto promise = self_->make_response_promise<PageGrant>();
+    set_idle(false);
+    auto promise = self_->make_response_promise<PageGrant>();  // takes the message's sender along
     admission_.push(std::move(request), Clock::now() + limit, [promise](Result<PageGrant> grant) mutable {
       if (grant) return promise.deliver(std::move(*grant));
       promise.deliver(to_caf(grant.error()));
     });
+    relieve();
     return promise;
+  }
+
+  // The session that has just told of its turn's begin or end.
+  void set_idle(bool idle) {
+    if (!self_->current_sender()) return;
+    const auto living = sessions_.find(caf::actor_cast<caf::actor_addr>(self_->current_sender()));
+    if (living == sessions_.end()) return;
+    idle_.erase(living->second.idle);
+    living->second.idle = idle ? ++last_idle_ : 0;
+    if (idle) idle_.emplace(living->second.idle, living->first);
+  }
+
+  // To own pages is not to pin them: while turns wait, the session that has been idle longest is sent to sleep, one at
+  // a time. What it had in full pages stays in the index as long as nobody needs it.
+  void relieve() {
+    while (admission_.short_of_pages() && !sending_to_sleep_) {
+      if (idle_.empty()) {
+        if (!admission_.reclaim()) return;
+        admission_.serve();
+        continue;
+      }
+      const auto longest = idle_.begin();
+      const auto living = sessions_.find(longest->second);
+      idle_.erase(longest);
+      living->second.idle = 0;
+      const auto session = caf::actor_cast<SessionControl>(living->second.actor);
+      if (!session) continue;
+      sending_to_sleep_ = true;
+      self_->request(session, std::chrono::seconds(30), sleep_atom_v)
+          .then([this](bool) { on_asleep(); },
+                [this](caf::error&) { on_asleep(); });  // a dead one's pages are free too
+    }
+  }
+
+  void on_asleep() {
+    sending_to_sleep_ = false;
+    admission_.serve();
+    relieve();
   }
 
   // -- the batcher and the text actor
@@ -201,8 +250,10 @@ class SupervisorState {
     if (down.source == text_actor_.address()) return start_text_actor();
     if (const auto gone = sessions_.find(down.source); gone != sessions_.end()) {
       const SessionId session = gone->second.id;
+      idle_.erase(gone->second.idle);
       sessions_.erase(gone);
       admission_.leave(session);
+      relieve();
     }
     if (sessions_.empty()) answer_drain(true);
   }
@@ -267,6 +318,7 @@ class SupervisorState {
   void on_tick() {
     const auto now = Clock::now();
     admission_.drop_late(now);
+    relieve();
     answer_drain(sessions_.empty());
     watch_launch(now);
     self_->delayed_send(self_, SupervisorOptions::kTick, tick_atom_v);
@@ -299,6 +351,9 @@ class SupervisorState {
 
   std::unordered_map<caf::actor_addr, Living> sessions_;
   SessionId last_session_ = 0;
+  std::map<std::uint64_t, caf::actor_addr> idle_;  // with pages, the longest idle first
+  std::uint64_t last_idle_ = 0;
+  bool sending_to_sleep_ = false;
 
   BatcherActor batcher_;
   TextActor text_actor_;

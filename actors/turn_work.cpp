@@ -11,6 +11,18 @@ std::shared_ptr<SamplerState> accepted(std::shared_ptr<SamplerState> state, Toke
   return state;
 }
 
+PromptJob job_of(const Turn& turn, const Conversation& conversation) {
+  switch (turn.kind) {
+    case Turn::Kind::text:
+      return conversation.text_job(turn.text);
+    case Turn::Kind::tokens:
+      return conversation.token_job(turn.tokens);
+    case Turn::Kind::message:
+      break;
+  }
+  return conversation.message_job({turn.role, turn.text});
+}
+
 TurnWork::TurnWork(WaitingTurn waiting, std::shared_ptr<const Vocabulary> vocabulary,
                    const SamplingParams& session_sampling)
     : turn(std::move(waiting.turn)),

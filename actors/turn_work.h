@@ -11,6 +11,7 @@
 
 #include "actors/messages.h"
 #include "runtime/answer.h"
+#include "runtime/conversation.h"
 
 namespace troupe {
 
@@ -23,6 +24,9 @@ struct WaitingTurn {
 
 // `token` joins what the penalties count. Copies the state only if a step still reads it.
 std::shared_ptr<SamplerState> accepted(std::shared_ptr<SamplerState> state, TokenId token);
+
+// What a turn asks of the text side.
+PromptJob job_of(const Turn& turn, const Conversation& conversation);
 
 struct TurnWork {
   TurnWork(WaitingTurn waiting, std::shared_ptr<const Vocabulary> vocabulary, const SamplingParams& session_sampling);

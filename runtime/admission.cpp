@@ -8,10 +8,6 @@ namespace {
 
 constexpr std::int64_t kPage = KvLayout::kPageTokens;
 
-std::int64_t tokens_in(const PageRun& run) {
-  return static_cast<std::int64_t>(run.ids.size()) * kPage;
-}
-
 // Tokens of the full pages that two prompts have in common.
 std::int64_t common(const std::vector<TokenId>& a, const std::vector<TokenId>& b) {
   const auto [end, other] = std::ranges::mismatch(a, b);
@@ -43,9 +39,11 @@ std::optional<Error> Admission::refuse(const PageRequest& request) const {
 }
 
 void Admission::serve() {
+  short_ = false;
   for (auto at = line_.begin(); at != line_.end();) {
     switch (admit(*at)) {
       case Outcome::no_pages:
+        short_ = true;
         return;
       case Outcome::follows:
         ++at;
@@ -57,20 +55,20 @@ void Admission::serve() {
 }
 
 Admission::Outcome Admission::admit(Waiter& waiter) {
-  const PageRequest& request = waiter.request;
+  PageRequest& request = waiter.request;
   if (waiter.leader && leaders_.contains(*waiter.leader)) return Outcome::follows;
   // The last token is always computed: somebody has to produce the next one.
-  PageGrant grant{index_->find(request.key, std::span(*request.prompt).first(request.prompt->size() - 1)),
-                  std::make_shared<PageRun>(pool_)};
-  if (tokens_in(*grant.prefix) <= request.cached) grant.prefix.reset();
-  const std::int64_t known = grant.prefix ? tokens_in(*grant.prefix) : request.cached;
-  waiter.leader = leader_for(request, known);
+  const auto prefix = index_->find(request.key, std::span(*request.prompt).first(request.prompt->size() - 1));
+  const std::int64_t found = std::ssize(prefix->ids) * kPage, own = request.cache->length();
+  waiter.leader = leader_for(request, std::max(found, own));
   if (waiter.leader) return Outcome::follows;
-  const std::int64_t pages =
-      grant.prefix ? pages_for(request.worst_case) - std::ssize(grant.prefix->ids) : request.missing;
-  if (!take(pages, *grant.pages)) return Outcome::no_pages;
-  if (index_->keeps_pages()) leaders_[request.session] = {request.key, request.prompt, known};
-  waiter.answer(std::move(grant));
+  if (found > own) {
+    *request.cache = KvCache(pool_);
+    request.cache->begin_with(*prefix);
+  }
+  if (!reserve(*request.cache, request.worst_case)) return Outcome::no_pages;
+  if (index_->keeps_pages()) leaders_[request.session] = {request.key, request.prompt, request.cache->length()};
+  waiter.answer(PageGrant{std::move(request.cache)});
   return Outcome::admitted;
 }
 
@@ -84,10 +82,18 @@ std::optional<SessionId> Admission::leader_for(const PageRequest& request, std::
   return std::nullopt;
 }
 
-bool Admission::take(std::int64_t count, PageRun& run) {
-  if (pool_->take(count, run.ids)) return true;
-  index_->evict(count - pool_->free());
-  return pool_->take(count, run.ids);
+bool Admission::reserve(KvCache& cache, std::int64_t tokens) {
+  if (cache.reserve(tokens)) return true;
+  index_->evict(cache.pages_missing(tokens) - pool_->free());
+  return cache.reserve(tokens);
+}
+
+bool Admission::reclaim() {
+  const auto holder =
+      std::find_if(line_.rbegin(), line_.rend(), [](const Waiter& one) { return one.request.cache->capacity() > 0; });
+  if (holder == line_.rend()) return false;
+  *holder->request.cache = KvCache(pool_);
+  return true;
 }
 
 void Admission::published(SessionId session) {

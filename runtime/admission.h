@@ -9,6 +9,9 @@
 // where most of what the other computes is of use to it, and no longer than the other does: whoever publishes, stops or
 // dies lets its followers go on, one of them as the next to compute. Followers hold up nobody behind them.
 //
+// A turn in line has handed over its session's cache: turns that hold pages while they wait for more would wait for
+// each other for ever. When all else fails, reclaim() takes the pages of those at the end of the line.
+//
 // Plain data: no thread, no clock. Time comes in as a parameter.
 #pragma once
 
@@ -28,20 +31,18 @@
 
 namespace troupe {
 
-// What a session asks for before a turn.
+// What a session asks for before a turn. It hands over its cache, which may be empty.
 struct PageRequest {
   SessionId session = 0;
   std::string key;                                     // prefixes are shared inside one key
   std::shared_ptr<const std::vector<TokenId>> prompt;  // all tokens before the answer
-  std::int64_t cached = 0;                             // of these, in the session's own cache
-  std::int64_t missing = 0;                            // pages that its own cache lacks (KvCache::pages_missing)
+  std::shared_ptr<KvCache> cache;                      // holds the first of them; not lent
   std::int64_t worst_case = 0;                         // tokens that the cache may have to hold
 };
 
-// Pages for one turn. With a prefix the session's cache begins anew, with it (KvCache::begin_with).
+// The cache for the turn: it has all the pages, and as many of the prompt's tokens as were known.
 struct PageGrant {
-  std::shared_ptr<PageRun> prefix;  // may be null
-  std::shared_ptr<PageRun> pages;
+  std::shared_ptr<KvCache> cache;
 };
 
 class Admission {
@@ -64,6 +65,10 @@ class Admission {
   void drop_late(TimePoint now);
 
   std::size_t waiting() const { return line_.size(); }
+  // The first in line could be admitted if there were more pages.
+  bool short_of_pages() const { return short_; }
+  // Takes the cache of the last in line that holds pages; if only the first does, its own. False: nobody does.
+  bool reclaim();
 
  private:
   struct Waiter {
@@ -82,12 +87,13 @@ class Admission {
   enum class Outcome : std::uint8_t { admitted, follows, no_pages };
   Outcome admit(Waiter& waiter);
   std::optional<SessionId> leader_for(const PageRequest& request, std::int64_t known) const;
-  bool take(std::int64_t count, PageRun& run);
+  bool reserve(KvCache& cache, std::int64_t tokens);
   std::optional<Error> refuse(const PageRequest& request) const;
 
   std::shared_ptr<PagePool> pool_;
   std::shared_ptr<PrefixIndex> index_;
   std::deque<Waiter> line_;
+  bool short_ = false;
   std::unordered_map<SessionId, Leader> leaders_;
 };
 

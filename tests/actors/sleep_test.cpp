@@ -1,0 +1,93 @@
+// To own pages is not to pin them: idle sessions make room, and nobody can tell from their answers.
+#include "tests/actors/actor_lab.h"
+
+namespace troupe::test {
+namespace {
+
+EngineOptions room_for(std::int64_t pages) {
+  EngineOptions options = lab_options();
+  const auto measured = Engine::open(tiny_path(), options);
+  options.kv_memory = static_cast<std::uint64_t>(pages) * (*measured)->pages()->layout().page_bytes();
+  return options;
+}
+
+std::vector<TokenId> joined(std::vector<TokenId> a, const std::vector<TokenId>& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+// Each session's history, and what every further turn must answer.
+struct Talk {
+  SessionActor session;
+  std::vector<TokenId> history;
+  void turn(ActorLab& lab, int which) {
+    const std::vector<TokenId> said = prompt(which, 9);
+    history = joined(history, said);
+    const auto end = lab.say(session, token_turn(said, 6));
+    ASSERT_TRUE(end) << end.error().message;
+    EXPECT_EQ(end->tokens, lab.solo(token_turn(history, 6)));
+    history = joined(history, end->tokens);
+  }
+};
+
+TEST(Sleep, ten_times_more_idle_sessions_than_pages_keep_talking) {
+  ActorLab lab({}, room_for(40));  // each session holds 3 to 8 pages
+  std::vector<Talk> talks;
+  for (int i = 0; i < 60; ++i) talks.push_back({lab.open(), prompt(i, 0)});
+  for (int round = 0; round < 3; ++round) {
+    for (std::size_t i = 0; i < talks.size(); ++i) {
+      talks[i].turn(lab, static_cast<int>(100 * round + static_cast<int>(i)));
+      ASSERT_FALSE(testing::Test::HasFailure()) << "round " << round << ", session " << i;
+    }
+  }
+  EXPECT_EQ(lab.describe().sessions, 60);
+  EXPECT_EQ(lab.describe().waiting, 0);
+}
+
+TEST(Sleep, the_longest_idle_goes_first_and_what_is_left_of_it_is_found_again) {
+  SupervisorOptions options;
+  ActorLab lab(options, room_for(20));
+  Talk early{lab.open(), {}}, late{lab.open(), {}};
+  ASSERT_TRUE(lab.say(early.session, token_turn(prompt(1, 90), 6)));
+  ASSERT_TRUE(lab.say(late.session, token_turn(prompt(2, 90), 6)));
+  // 2 x 6 pages are held; a turn of 10 wants two more than are free.
+  ASSERT_TRUE(lab.say(lab.open(), token_turn(prompt(3, 150), 6)));
+  EXPECT_EQ(lab.say(late.session, token_turn(prompt(4, 5), 6))->cached_tokens, 95) << "it was never asked";
+  EXPECT_EQ(lab.say(early.session, token_turn(prompt(4, 5), 6))->cached_tokens, 64)
+      << "of six pages the two at the end were needed";
+}
+
+TEST(Sleep, overlapping_turns_of_all_complete) {
+  ActorLab lab({}, room_for(24));
+  std::vector<SessionActor> sessions;
+  for (int i = 0; i < 30; ++i) sessions.push_back(lab.open());
+  for (int round = 0; round < 3; ++round) {
+    using Pending = decltype(lab.self()->request(sessions[0], std::chrono::seconds(60), say_atom_v, Turn()));
+    std::vector<Pending> pending;
+    for (std::size_t i = 0; i < sessions.size(); ++i) {
+      const Turn turn = token_turn(prompt(static_cast<int>(i) + 50 * round, 20), 12);
+      pending.push_back(lab.self()->request(sessions[i], std::chrono::seconds(60), say_atom_v, turn));
+    }
+    for (Pending& one : pending) {
+      one.receive([](TurnEnd& end) { EXPECT_EQ(end.tokens.size(), 12u); },
+                  [](caf::error& error) { ADD_FAILURE() << caf::to_string(error); });
+    }
+  }
+  for (const SessionActor& session : sessions) lab.self()->send(session, close_atom_v);
+  EXPECT_EQ(lab.free_pages_at_rest(), 24);
+}
+
+TEST(Sleep, works_without_an_index_too) {
+  SupervisorOptions options;
+  options.prefix_memory = 0;
+  ActorLab lab(options, room_for(12));
+  std::vector<Talk> talks;
+  for (int i = 0; i < 8; ++i) talks.push_back({lab.open(), {}});
+  for (int round = 0; round < 4; ++round) {
+    for (std::size_t i = 0; i < talks.size(); ++i)
+      talks[i].turn(lab, static_cast<int>(10 * round + static_cast<int>(i)));
+  }
+}
+
+}  // namespace
+}  // namespace troupe::test
