@@ -31,6 +31,8 @@ TEST(Batcher, fuses_all_sessions_that_decode_into_one_launch) {
     pending.push_back(lab.self()->request(sessions[static_cast<std::size_t>(i)], std::chrono::seconds(60), say_atom_v,
                                           token_turn(prompt(i, 16), kTokens, static_cast<std::uint64_t>(i))));
   }
+  // All have their 8 pages for 16 + 100 tokens, and send their first step.
+  while (lab.engine().pages()->used() < 8 * kSessions) std::this_thread::yield();
   all_asked.count_down();
   for (int i = 0; i < kSessions; ++i) {
     pending[static_cast<std::size_t>(i)].receive(

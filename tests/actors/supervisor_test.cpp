@@ -101,19 +101,23 @@ TEST(Supervisor, makes_a_turn_wait_until_pages_are_free) {
   small.kv_memory = static_cast<std::uint64_t>(page) * 10;
   ActorLab lab({}, small);
   const SessionActor first = lab.open(), second = lab.open();
-  auto running = lab.self()->request(first, std::chrono::seconds(60), say_atom_v, token_turn(prompt(1, 20), 100));
+  Turn parked = token_turn(prompt(1, 20), 100);
+  parked.credit = 1;  // a sink that gives no credit: the turn keeps its pages until it is stopped
+  const SinkActor silent =
+      lab.system().spawn([](SinkActor::pointer) -> SinkActor::behavior_type { return {[](const TextDelta&) {}}; });
+  caf::anon_send(first, say_atom_v, parked, silent);
   while (lab.engine().counters().launches == 0) std::this_thread::yield();  // the first has its pages
-  // 20 + 100 tokens take 8 of 10 pages; the second needs as many and waits until the first is closed.
+  // 20 + 100 tokens take 8 of 10 pages; the second needs as many and waits until the first is stopped.
   auto waiting = lab.self()->request(second, std::chrono::seconds(60), say_atom_v, token_turn(prompt(2, 20), 100));
-  running.receive([](TurnEnd&) {}, [](caf::error& error) { ADD_FAILURE() << caf::to_string(error); });
-  EXPECT_EQ(lab.describe().waiting, 1);
-  lab.self()->send(first, close_atom_v);
+  while (lab.describe().waiting == 0) std::this_thread::yield();
+  lab.self()->send(first, stop_atom_v);
   waiting.receive([&](TurnEnd& end) { EXPECT_EQ(end.tokens.size(), 100u); },
                   [](caf::error& error) { ADD_FAILURE() << caf::to_string(error); });
   const auto never = lab.say(second, token_turn(prompt(3, 10), 800));
   ASSERT_FALSE(never);
   EXPECT_EQ(never.error().code, ErrorCode::out_of_memory);
   EXPECT_NE(never.error().message.find(" 10"), std::string::npos) << never.error().message;
+  lab.self()->send_exit(silent, caf::exit_reason::user_shutdown);
 }
 
 TEST(Supervisor, drains_refuses_opens_and_answers_when_the_last_session_has_gone) {
