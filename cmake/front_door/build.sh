@@ -6,6 +6,11 @@ launcher=()
 # ccache is used where it is installed, and not asked for.
 if command -v ccache >/dev/null; then launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
 
+# require_jobs: before anything is set up, and not by the words of ninja in the middle of it.
+require_jobs() {
+  [[ $jobs =~ ^[1-9][0-9]{0,3}$ ]] || wrong_use "TROUPE_JOBS is '$jobs'; it must be a whole number from 1 to 9999"
+}
+
 # build_preset PRESET [TARGET]: "all" without a target.
 build_preset() {
   local preset=$1 target=${2:-all} folder=$root_folder/build/$1

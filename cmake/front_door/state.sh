@@ -2,9 +2,9 @@
 # Rule for everything kept: written under a temporary name, checked, then renamed; so what has its final name is whole.
 
 cache=${TROUPE_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/troupe}
+[[ $cache == /* ]] || cache=$PWD/$cache
 
 open_cache() {
-  [[ $cache == /* ]] || cache=$PWD/$cache
   can_write "$cache" ||
     fail "the cache folder $cache cannot be written; set TROUPE_CACHE to a folder of yours and run this again."
 }

@@ -87,6 +87,51 @@ test_wrong_use_is_told_apart_from_failure() {
   done
 }
 
+test_a_model_that_is_not_there_is_refused_by_the_command_that_was_typed() {
+  door chat nope.gguf
+  expect is "$code:$out" "2:"
+  expect says "$err" "there is no file 'nope.gguf'; './run chat'"
+  door bench nope.gguf
+  expect says "$err" "'./run bench'"
+  door chat ""
+  expect is "$code:$out" "2:"
+  expect says "$err" "the model's name is empty; './run chat'"
+}
+
+test_a_number_of_jobs_that_is_none_is_refused_before_any_set_up() {
+  local jobs
+  for jobs in 0 -1 two 1.5 99999999999999999999; do
+    TROUPE_JOBS=$jobs door build
+    expect is "$code:$out" "2:"
+    expect says "$err" "TROUPE_JOBS is '$jobs'; it must be a whole number"
+  done
+  TROUPE_JOBS=0 door help
+  expect is "$code" 0
+}
+
+test_the_door_is_found_through_a_link_and_past_a_search_path_for_cd() {
+  ln -s "$scratch/door/run" "$scratch/tools/troupe-run"
+  mkdir -p "$scratch/elsewhere/door" "$scratch/elsewhere/tools"
+  local way
+  for way in tools/troupe-run door/run; do
+    out=$(cd "$scratch" && CDPATH=$scratch/elsewhere:. PATH=$scratch/tools:$PATH bash "$way" help 2>"$scratch/err")
+    code=$? err=$(cat "$scratch/err")
+    expect is "$code:$err" "0:"
+    expect says "$out" "./run chat"
+  done
+}
+
+test_a_relative_cache_means_the_folder_it_was_given_in() {
+  local time
+  for time in first second; do
+    (cd "$scratch" && PATH=$scratch/tools:$PATH TROUPE_CACHE=cache ./door/run model-path) \
+      >"$scratch/out" 2>"$scratch/err" </dev/null
+    code=$?
+    read_words
+    expect is "$time:$code:$out" "$time:0:$(model_file)"
+  done
+}
+
 test_missing_packages_are_named_to_those_without_rights() {
   # shellcheck disable=SC2016
   tool dpkg-query 'shift 2; for name; do [[ $name == cmake || $name == libssl-dev ]] || echo "$name installed"; done; exit 1'
