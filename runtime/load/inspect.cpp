@@ -1,10 +1,9 @@
 #include "runtime/load/inspect.h"
 
-#include <algorithm>
 #include <cstdio>
 #include <map>
 
-#include "runtime/text/utf8.h"
+#include "runtime/text/printable.h"
 
 namespace troupe {
 namespace {
@@ -17,25 +16,9 @@ std::string format(const char* pattern, Args... args) {
   return out;
 }
 
-// Control characters (C1 ones too) and bytes that are not UTF-8 must not reach a terminal: both are shown as escapes.
 std::string shown(std::string_view text, std::size_t longest) {
-  std::string out;
-  std::size_t at = 0;
-  while (at < text.size() && at < longest) {
-    const auto byte = static_cast<unsigned char>(text[at]);
-    const std::size_t size = utf8_character(text.substr(at));
-    const bool c1 = size == 2 && byte == 0xc2 && static_cast<unsigned char>(text[at + 1]) < 0xa0;
-    if (byte == '\n') {
-      out += "\\n";
-    } else if (size == 0 || byte < 32 || byte == 127 || c1) {
-      out += format("\\x%02x", byte);
-      if (c1) out += format("\\x%02x", static_cast<unsigned char>(text[at + 1]));
-    } else {
-      out += text.substr(at, size);
-    }
-    at += std::max<std::size_t>(size, 1);
-  }
-  return at < text.size() ? out + "… (" + std::to_string(text.size()) + " bytes)" : out;
+  const std::string size = text.size() > longest ? " (" + std::to_string(text.size()) + " bytes)" : "";
+  return printable(text, longest) + size;
 }
 
 std::string shown(const GgufArray& array, std::size_t longest) {

@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "runtime/text/printable.h"
+
 namespace troupe {
 namespace {
 
@@ -71,7 +73,7 @@ Result<double> linear_factor(const Gguf& file, Reader& reader) {
   if (!type && file.find(kType) != nullptr) return type.error();
   if (type && *type != "none" && *type != "linear") {
     return Error{ErrorCode::unsupported,
-                 "llama.rope.scaling.type is '" + *type + "'; 'none' and 'linear' are supported"};
+                 "llama.rope.scaling.type is '" + printable(*type, 60) + "'; 'none' and 'linear' are supported"};
   }
   if (type && *type == "none") return 1.0;
   return reader.positive_or("rope.scaling.factor", reader.positive_or("rope.scale_linear", 1.0));

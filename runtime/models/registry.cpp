@@ -4,6 +4,7 @@
 
 #include "runtime/models/llama.h"
 #include "runtime/models/model.h"
+#include "runtime/text/printable.h"
 
 namespace troupe {
 namespace {
@@ -27,7 +28,8 @@ Result<std::unique_ptr<Model>> load_model(const Gguf& file, Backend& backend, co
     if (one.name == *wanted) return one.load(file, backend, options);
     known += (known.empty() ? "" : ", ") + std::string(one.name);
   }
-  return Error{ErrorCode::unsupported, "architecture '" + *wanted + "' is not supported; supported: " + known};
+  return Error{ErrorCode::unsupported,
+               "architecture '" + printable(*wanted, 60) + "' is not supported; supported: " + known};
 }
 
 }  // namespace troupe

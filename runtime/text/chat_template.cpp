@@ -8,6 +8,7 @@
 #include "runtime/text/jinja/parser.h"
 #include "runtime/text/jinja/template.h"
 #include "runtime/text/jinja/variables_json.h"
+#include "runtime/text/printable.h"
 #include "runtime/text/utf8.h"
 
 namespace troupe {
@@ -17,11 +18,12 @@ using jinja::Failure;
 using jinja::Value;
 
 std::string place(int line, const std::string& construct) {
-  return "line " + std::to_string(line) + (construct.empty() ? "" : ", " + construct);
+  return "line " + std::to_string(line) + (construct.empty() ? "" : ", " + printable(construct, 100));
 }
 
 Error to_error(const Failure& failure, int line, const std::string& construct) {
-  const std::string message = failure.what();
+  // It may quote the template, which may be of any length.
+  const std::string message = printable(failure.what(), 400);
   const std::string where = "the chat template, " + place(failure.line() > 0 ? failure.line() : line, construct);
   switch (failure.kind()) {
     case Failure::Kind::syntax:

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <pcre2.h>
 
+#include "runtime/text/printable.h"
 #include "runtime/text/utf8.h"
 
 namespace troupe {
@@ -85,7 +86,8 @@ Result<PreTokenizer> PreTokenizer::create(const std::string& name) {
     if (candidate.name == name) known = &candidate;
   }
   if (known == nullptr) {
-    return Error{ErrorCode::unsupported, "the pre-tokenizer '" + name + "' (tokenizer.ggml.pre) is not known here; " +
+    return Error{ErrorCode::unsupported, "the pre-tokenizer '" + printable(name, 60) +
+                                             "' (tokenizer.ggml.pre) is not known here; " +
                                              "default, gpt-2, smollm, llama-bpe and qwen2 are. The model can still be "
                                              "used by token ids"};
   }

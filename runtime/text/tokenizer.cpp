@@ -4,6 +4,8 @@
 #include <string>
 #include <unordered_map>
 
+#include "runtime/text/printable.h"
+
 namespace troupe {
 namespace {
 
@@ -36,7 +38,7 @@ Tokenizer::Tokenizer(std::shared_ptr<const Vocabulary> vocabulary, PreTokenizer 
 Result<Tokenizer> Tokenizer::create(std::shared_ptr<const Vocabulary> vocabulary) {
   if (!vocabulary->is_byte_level()) {
     return Error{ErrorCode::unsupported,
-                 "the file's tokenizer is '" + vocabulary->model() +
+                 "the file's tokenizer is '" + printable(vocabulary->model(), 60) +
                      "' (tokenizer.ggml.model); only byte-level BPE ('gpt2') is known here. The "
                      "model can still be used by token ids"};
   }
