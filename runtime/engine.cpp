@@ -72,7 +72,10 @@ struct Engine::Parts {
 Result<void> Engine::Parts::load(const std::string& path) {
   auto file = Gguf::open(path);
   if (!file) return file.error();
-  const auto in_file = [&](const Error& error) { return Error{error.code, path + ": " + error.message}; };
+  // A failed read names its file already.
+  const auto in_file = [&](const Error& error) {
+    return Error{error.code, (error.message.find(path) == std::string::npos ? path + ": " : "") + error.message};
+  };
   auto side = read_text_side(*file, options.chat_template);
   if (!side) return in_file(side.error());
   text = std::move(*side);

@@ -93,14 +93,18 @@ void ByteReader::bytes(std::span<std::byte> out, const char* what) {
   }
 }
 
-std::string ByteReader::text(const char* what, std::uint64_t longest) {
+std::uint64_t ByteReader::text_size(const char* what, std::uint64_t longest) {
   const std::uint64_t at = position_;
   const auto length = number<std::uint64_t>(what);
   if (length > longest || length > remaining()) {
     throw FormatError(std::string(what) + " at byte " + std::to_string(at) + " claims " + std::to_string(length) +
                       " bytes; " + std::to_string(std::min(longest, remaining())) + " are possible");
   }
-  std::string value(static_cast<std::size_t>(length), '\0');
+  return length;
+}
+
+std::string ByteReader::text(const char* what, std::uint64_t size) {
+  std::string value(static_cast<std::size_t>(size), '\0');
   bytes(std::as_writable_bytes(std::span(value)), what);
   return value;
 }

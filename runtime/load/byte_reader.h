@@ -71,8 +71,10 @@ class ByteReader {
     bytes(std::as_writable_bytes(std::span(&value, 1)), what);
     return value;
   }
-  // A u64 length and so many bytes.
-  std::string text(const char* what, std::uint64_t longest);
+  // A u64 length of bytes that follow: more than `longest`, or than the rest of the file holds, is refused.
+  std::uint64_t text_size(const char* what, std::uint64_t longest);
+  // So many bytes; allocates them, so the caller has looked at `size`.
+  std::string text(const char* what, std::uint64_t size);
   // A u64 count of items of which each takes at least `item_bytes`: more than the rest of the file holds is refused.
   std::uint64_t count(const char* what, std::uint64_t item_bytes);
 

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "runtime/load/split_name.h"
+#include "runtime/text/printable.h"
 
 namespace troupe {
 namespace {
@@ -15,11 +16,16 @@ constexpr std::uint64_t kLongestName = 1024;
 constexpr std::uint64_t kMostDims = 4;
 constexpr std::uint64_t kMostElements = std::uint64_t{1} << 48;
 constexpr std::uint64_t kLargestAlignment = 1 << 20;
-constexpr std::uint64_t kLongestString = std::uint64_t{1} << 32;
-// A header may take this and the file's own size in memory. 262,144 tokens and as many merges take 40 MB.
-constexpr std::uint64_t kHeaderMemory = std::uint64_t{48} << 20;
+constexpr std::uint64_t kLongestString = std::uint64_t{16} << 20;  // chat templates take some KiB
+// A header may take kHeaderMemory and the file's own size in memory, of which no more than kMostOfSize counts: a file
+// of holes claims any size for nothing. 262,144 tokens and as many merges take 40 MB.
+constexpr std::uint64_t kHeaderMemory = std::uint64_t{48} << 20, kMostOfSize = std::uint64_t{64} << 20;
 // What an entry takes beside its strings: itself, twice while its vector grows, and a node of the index.
 constexpr std::uint64_t kEntryMemory = 400, kTensorMemory = 800;
+
+std::uint64_t header_budget(std::uint64_t file_size) {
+  return kHeaderMemory + std::min(file_size, kMostOfSize);
+}
 
 [[noreturn]] void refuse(const std::string& what) {
   throw FormatError(what);
@@ -51,10 +57,7 @@ std::string known_types() {
 }
 
 std::string quoted(std::string_view text) {
-  constexpr std::size_t kShown = 60;
-  std::string out = "'";
-  for (char c : text.substr(0, kShown)) out += c >= 32 && c < 127 ? c : '?';
-  return out + (text.size() > kShown ? "…'" : "'");
+  return "'" + printable(text, 60) + "'";
 }
 
 template <class T>
@@ -111,15 +114,22 @@ void GgufParser::add_part(Gguf& out, std::unique_ptr<ByteSource> source) {
 }
 
 GgufParser::GgufParser(Gguf& out, const ByteSource& source)
-    : out_(out), reader_(source), size_(source.size()), budget_(checked_add(kHeaderMemory, source.size())) {}
+    : out_(out), reader_(source), size_(source.size()), budget_(header_budget(source.size())) {}
 
 // Small items grow in memory (a string of one byte takes 32), so that a hostile header could take many times its size.
 void GgufParser::spend(std::uint64_t bytes) {
   if (bytes > budget_) {
     refuse("the header up to byte " + std::to_string(reader_.position()) + " would take more than " +
-           std::to_string((kHeaderMemory + size_) >> 20) + " MiB of memory; no model's does");
+           std::to_string(header_budget(size_) >> 20) + " MiB of memory; no model's does");
   }
   budget_ -= bytes;
+}
+
+// A string that will stand in memory `copies` times, with `beside` bytes around it: paid for before it is allocated.
+std::string GgufParser::read_text(const char* what, std::uint64_t longest, std::uint64_t copies, std::uint64_t beside) {
+  const std::uint64_t size = reader_.text_size(what, longest);
+  spend(beside + copies * size);
+  return reader_.text(what, size);
 }
 
 void GgufParser::parse(bool first) {
@@ -155,9 +165,8 @@ void GgufParser::read_preamble() {
 void GgufParser::read_metadata(bool first) {
   for (std::uint64_t i = 0; i < entry_count_; ++i) {
     const std::string at = " at byte " + std::to_string(reader_.position());
-    std::string key = reader_.text("a metadata key", kLongestKey);
+    std::string key = read_text("a metadata key", kLongestKey, 2, kEntryMemory);
     if (key.empty()) refuse("an empty metadata key" + at);
-    spend(kEntryMemory + 2 * key.size());
     const auto type = reader_.number<std::uint32_t>("a metadata type");
     if (type > static_cast<std::uint32_t>(GgufType::f64)) {
       refuse("metadata " + quoted(key) + at + " has type " + std::to_string(type) + "; types 0 to 12 exist");
@@ -225,11 +234,8 @@ GgufValue GgufParser::read_value(GgufType type) {
         refuse("a boolean at byte " + std::to_string(reader_.position() - 1) + " is " + std::to_string(byte));
       return {type, byte == 1};
     }
-    case GgufType::string: {
-      std::string text = reader_.text(what, kLongestString);
-      spend(text.size());
-      return {type, std::move(text)};
-    }
+    case GgufType::string:
+      return {type, read_text(what, kLongestString, 1, 0)};
     case GgufType::array:
       return {type, read_array()};
   }
@@ -283,9 +289,8 @@ std::vector<T> GgufParser::read_elements(GgufType element, std::uint64_t count) 
 GgufTensor GgufParser::read_tensor() {
   const std::string at = " at byte " + std::to_string(reader_.position());
   GgufTensor tensor;
-  tensor.name = reader_.text("a tensor name", kLongestName);
+  tensor.name = read_text("a tensor name", kLongestName, 3, kTensorMemory);
   if (tensor.name.empty()) refuse("a tensor without a name" + at);
-  spend(kTensorMemory + 3 * tensor.name.size());
   tensor.part = out_.parts_.size() - 1;
   const auto dims = reader_.number<std::uint32_t>("a tensor's dimension count");
   if (dims < 1 || dims > kMostDims) {

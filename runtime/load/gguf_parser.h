@@ -23,6 +23,7 @@ class GgufParser {
   GgufParser(Gguf& out, const ByteSource& source);
   void parse(bool first);
   void spend(std::uint64_t bytes);
+  std::string read_text(const char* what, std::uint64_t longest, std::uint64_t copies, std::uint64_t beside);
   void read_preamble();
   void read_metadata(bool first);
   GgufValue read_value(GgufType type);
