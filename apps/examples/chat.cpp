@@ -1,10 +1,13 @@
 // A chat of several turns, streamed: chat MODEL.gguf "Hello" "And what else?" ...
 // The second turn computes only its own tokens: what came before is in the session's cache.
 #include <cstdio>
+#include <exception>
 
 #include "actors/troupe.h"
 
-int main(int argc, char** argv) {
+namespace {
+
+int chat(int argc, char** argv) {
   if (argc < 3) {
     std::fprintf(stderr, "use: %s MODEL.gguf MESSAGE...\n", argv[0]);
     return 2;
@@ -32,4 +35,15 @@ int main(int argc, char** argv) {
                 static_cast<long long>(end->cached_tokens));
   }
   return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return chat(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
 }

@@ -1,9 +1,12 @@
 // Continues a text: complete MODEL.gguf "Once upon a time"
 #include <cstdio>
+#include <exception>
 
 #include "actors/troupe.h"
 
-int main(int argc, char** argv) {
+namespace {
+
+int complete(int argc, char** argv) {
   if (argc != 3) {
     std::fprintf(stderr, "use: %s MODEL.gguf TEXT\n", argv[0]);
     return 2;
@@ -25,4 +28,15 @@ int main(int argc, char** argv) {
   }
   std::printf("%s%s\n", argv[2], end->text.c_str());
   return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return complete(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
 }

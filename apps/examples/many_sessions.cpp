@@ -5,11 +5,14 @@
 // the launches computed together. With --check every question is then asked again of a session that is alone, and the
 // answers are compared byte for byte.
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
+#include <exception>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "actors/spawn.h"
@@ -45,16 +48,16 @@ struct Window {
 };
 
 // One reader for all: prints what comes, gives the credit back, and looks at the batcher at the window's two ends.
-SinkActor::behavior_type printer(SinkActor::pointer self, const std::vector<SessionActor>* sessions, HostActor host,
-                                 int tokens, std::shared_ptr<Window> window) {
-  auto counts = std::make_shared<std::vector<int>>(sessions->size());
+SinkActor::behavior_type printer(SinkActor::pointer self, const std::vector<SessionActor>& sessions,
+                                 const HostActor& host, int tokens, const std::shared_ptr<Window>& window) {
+  auto counts = std::make_shared<std::vector<int>>(sessions.size());
   const auto look = [self, host](LaunchStats& place) {
     if (!place.by_decode_width.empty()) return;
     self->request(host, kLimit, stats_atom_v).then([&place](LaunchStats& stats) { place = std::move(stats); });
   };
   return {[=](const TextDelta& delta) {
     const auto session = caf::actor_cast<SessionActor>(self->current_sender());
-    const auto i = static_cast<std::size_t>(std::ranges::find(*sessions, session) - sessions->begin());
+    const auto i = static_cast<std::size_t>(std::ranges::find(sessions, session) - sessions.begin());
     std::printf("%2zu| %s\n", i, delta.text.c_str());
     (*counts)[i] += static_cast<int>(delta.tokens.size());
     self->send(session, credit_atom_v, std::int32_t{1});
@@ -114,7 +117,7 @@ int run(caf::actor_system& system, const HostActor& host, std::size_t count, int
   std::vector<SessionActor> sessions;
   for (std::size_t i = 0; i < count; ++i) sessions.push_back(asker.open());
   auto window = std::make_shared<Window>();
-  const SinkActor sink = system.spawn(printer, &sessions, host, tokens, window);
+  const SinkActor sink = system.spawn(printer, sessions, host, tokens, window);
   std::vector<decltype(asker.say(sessions[0], 0, tokens, sink))> pending;
   for (std::size_t i = 0; i < count; ++i) pending.push_back(asker.say(sessions[i], i, tokens, sink));
   std::vector<std::string> answers;
@@ -133,31 +136,63 @@ int run(caf::actor_system& system, const HostActor& host, std::size_t count, int
   return check && equal != count ? 1 : 0;
 }
 
-}  // namespace
+constexpr int kMostSessions = 4096, kMostTokens = 1 << 20;
 
-int main(int argc, char** argv) {
-  const bool check = argc > 2 && std::strcmp(argv[argc - 1], "--check") == 0;
-  if (argc < 2) {
-    std::fprintf(stderr, "use: %s MODEL.gguf [SESSIONS] [TOKENS] [--check]\n", argv[0]);
-    return 2;
-  }
-  const int numbers = argc - (check ? 1 : 0);
-  const int count = numbers > 2 ? std::atoi(argv[2]) : 16;
-  const int tokens = numbers > 3 ? std::atoi(argv[3]) : 48;
-  if (count < 1 || tokens < 1) {
-    std::fprintf(stderr, "many_sessions: SESSIONS and TOKENS must be numbers above 0\n");
-    return 2;
-  }
-  auto engine = troupe::Engine::open(argv[1], {});
+struct Wanted {
+  std::string model;
+  int sessions = 16, tokens = 48;
+  bool check = false;
+};
+
+// A whole number from 1 to `most`, or nothing.
+std::optional<int> number(std::string_view text, int most) {
+  int value = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || stop != text.data() + text.size() || value < 1 || value > most) return std::nullopt;
+  return value;
+}
+
+// Nothing where the words are not those of the first line of this file.
+std::optional<Wanted> read_arguments(std::vector<std::string> words) {
+  Wanted wanted;
+  wanted.check = !words.empty() && words.back() == "--check";
+  if (wanted.check) words.pop_back();
+  if (words.empty() || words.size() > 3) return std::nullopt;
+  wanted.model = words[0];
+  const auto sessions = words.size() > 1 ? number(words[1], kMostSessions) : wanted.sessions;
+  const auto tokens = words.size() > 2 ? number(words[2], kMostTokens) : wanted.tokens;
+  if (!sessions || !tokens) return std::nullopt;
+  wanted.sessions = *sessions;
+  wanted.tokens = *tokens;
+  return wanted;
+}
+
+int serve(const Wanted& wanted) {
+  auto engine = Engine::open(wanted.model, {});
   if (!engine) {
-    std::fprintf(stderr, "%s\n", engine.error().message.c_str());
+    std::fprintf(stderr, "many_sessions: %s\n", engine.error().message.c_str());
     return 1;
   }
   caf::actor_system_config config;
-  troupe::configure(config);
+  configure(config);
   caf::actor_system system{config};
-  const troupe::HostActor host = troupe::spawn_host(system, std::move(*engine));
-  const int code = run(system, host, static_cast<std::size_t>(count), tokens, check);
+  const HostActor host = spawn_host(system, std::move(*engine));
+  const int code = run(system, host, static_cast<std::size_t>(wanted.sessions), wanted.tokens, wanted.check);
   caf::anon_send_exit(host, caf::exit_reason::user_shutdown);
   return code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    const auto wanted = read_arguments({argv + 1, argv + argc});
+    if (wanted) return serve(*wanted);
+    std::fprintf(stderr, "use: many_sessions MODEL.gguf [SESSIONS, to %d] [TOKENS, to %d] [--check]\n", kMostSessions,
+                 kMostTokens);
+    return 2;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "many_sessions: %s\n", error.what());
+    return 1;
+  }
 }
