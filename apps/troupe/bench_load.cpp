@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <chrono>
 #include <future>
+#include <new>
 #include <numeric>
+#include <system_error>
 #include <thread>
 
 #include "actors/errors.h"
@@ -165,6 +167,32 @@ LoadResult digest(Outcome outcome, LaunchStats launches) {
   return result;
 }
 
+constexpr std::size_t kBandwidthBytes = std::size_t{1} << 30;
+
+double best_read_rate(const Buffer& memory, int threads) {
+  constexpr std::size_t kWords = kBandwidthBytes / sizeof(std::uint64_t);
+  constexpr int kPasses = 5;
+  auto* words = reinterpret_cast<std::uint64_t*>(memory.data());
+  std::fill_n(words, kWords, 1);
+  const std::size_t share = kWords / static_cast<std::size_t>(threads);
+  double best = 0;
+  std::vector<std::uint64_t> sums(static_cast<std::size_t>(threads) * 8);
+  for (int pass = 0; pass < kPasses; ++pass) {
+    const auto began = Clock::now();
+    {
+      std::vector<std::jthread> readers;
+      for (int t = 0; t < threads; ++t) {
+        readers.emplace_back([&, t] {
+          const std::uint64_t* from = words + static_cast<std::size_t>(t) * share;
+          sums[static_cast<std::size_t>(t) * 8] += std::accumulate(from, from + share, std::uint64_t{0});
+        });
+      }
+    }
+    best = std::max(best, static_cast<double>(kBandwidthBytes) / 1e9 / seconds_between(began, Clock::now()));
+  }
+  return best;
+}
+
 }  // namespace
 
 std::vector<TokenId> prompt_of(int session, std::int32_t tokens, std::int64_t vocabulary) {
@@ -199,29 +227,16 @@ Result<LoadResult> run_load(const std::shared_ptr<Engine>& engine, const Load& l
   return digest(std::move(finished), std::move(launches));
 }
 
-double read_bandwidth(int threads) {
-  constexpr std::size_t kBytes = std::size_t{1} << 30;
-  constexpr int kPasses = 5;
-  const Buffer memory = allocate_host(kBytes);
-  auto* words = reinterpret_cast<std::uint64_t*>(memory.data());
-  std::fill_n(words, kBytes / 8, 1);
-  const std::size_t share = kBytes / 8 / static_cast<std::size_t>(threads);
-  double best = 0;
-  std::vector<std::uint64_t> sums(static_cast<std::size_t>(threads) * 8);
-  for (int pass = 0; pass < kPasses; ++pass) {
-    const auto began = Clock::now();
-    {
-      std::vector<std::jthread> readers;
-      for (int t = 0; t < threads; ++t) {
-        readers.emplace_back([&, t] {
-          const std::uint64_t* from = words + static_cast<std::size_t>(t) * share;
-          sums[static_cast<std::size_t>(t) * 8] += std::accumulate(from, from + share, std::uint64_t{0});
-        });
-      }
-    }
-    best = std::max(best, static_cast<double>(kBytes) / 1e9 / seconds_between(began, Clock::now()));
+Result<double> read_bandwidth(int threads) {
+  try {
+    return best_read_rate(allocate_host(kBandwidthBytes), threads);
+  } catch (const std::bad_alloc&) {
+    return Error{ErrorCode::out_of_memory,
+                 "no memory for the gigabyte that the read bandwidth is measured on; leave it out with --no-bandwidth"};
+  } catch (const std::system_error& refused) {
+    return Error{ErrorCode::io, "the read bandwidth needs " + std::to_string(threads) + " threads: " + refused.what() +
+                                    "; give fewer with --threads"};
   }
-  return best;
 }
 
 }  // namespace troupe::app

@@ -38,7 +38,7 @@ Result<LoadResult> run_load(const std::shared_ptr<Engine>& engine, const Load& l
 // Distinct prompts, spread over the vocabulary by a fixed rule.
 std::vector<TokenId> prompt_of(int session, std::int32_t tokens, std::int64_t vocabulary);
 
-// GB/s of reading a gigabyte with so many threads, best of several passes.
-double read_bandwidth(int threads);
+// GB/s of reading a gigabyte with so many threads, best of several passes; an Error where there is no room for either.
+Result<double> read_bandwidth(int threads);
 
 }  // namespace troupe::app

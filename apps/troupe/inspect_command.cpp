@@ -1,14 +1,19 @@
+#include <algorithm>
 #include <cstdio>
+#include <unistd.h>
 
 #include "apps/troupe/command.h"
 #include "apps/troupe/options.h"
 #include "runtime/load/inspect.h"
 #include "runtime/load/vocabulary_data.h"
 #include "runtime/text/chat_template.h"
+#include "runtime/text/printable.h"
 #include "runtime/text/tokenizer.h"
 
 namespace troupe::app {
 namespace {
+
+constexpr std::size_t kLongestVerdict = 1000;
 
 struct Flags {
   std::string model;
@@ -31,18 +36,32 @@ std::string tokenizer_verdict(const Gguf& file) {
   return tokenizer ? "byte-level BPE, " + std::to_string(shared->size()) + " tokens" : tokenizer.error().message;
 }
 
+// As it stands for a file or a program; on a terminal its lines, harmless.
+void print_template(std::string_view source) {
+  if (::isatty(STDOUT_FILENO) == 0) {
+    std::fwrite(source.data(), 1, source.size(), stdout);
+    std::fputc('\n', stdout);
+    return;
+  }
+  while (!source.empty()) {
+    const std::string_view line = source.substr(0, source.find('\n'));
+    std::printf("%s\n", printable(line, line.size()).c_str());
+    source.remove_prefix(std::min(line.size() + 1, source.size()));
+  }
+}
+
 int inspect(const Flags& flags) {
   auto file = Gguf::open(flags.model);
   if (!file) return complain(file.error());
   if (flags.show_template) {
     auto source = file->get_string("tokenizer.chat_template");
     if (!source) return complain(source.error());
-    std::printf("%s\n", source->c_str());
+    print_template(*source);
     return kDone;
   }
   std::fputs(describe(*file, {.tensors = !flags.summary}).c_str(), stdout);
-  std::printf("tokenizer      %s\n", tokenizer_verdict(*file).c_str());
-  std::printf("chat template  %s\n", chat_template_verdict(*file).c_str());
+  std::printf("tokenizer      %s\n", printable(tokenizer_verdict(*file), kLongestVerdict).c_str());
+  std::printf("chat template  %s\n", printable(chat_template_verdict(*file), kLongestVerdict).c_str());
   return kDone;
 }
 
@@ -52,7 +71,7 @@ void add_inspect(CLI::App& program, Action& action) {
   CLI::App* command =
       program.add_subcommand("inspect", "Show a file's metadata, tensors, sizes, tokenizer and template");
   auto flags = std::make_shared<Flags>();
-  command->add_option("MODEL", flags->model, "A GGUF file")->required();
+  command->add_option("MODEL", flags->model, "A GGUF file")->required()->check(named());
   command->add_flag("--summary", flags->summary, "Leave the tensor table out");
   command->add_flag("--template", flags->show_template, "Print the chat template's source and nothing else");
   command->callback([flags, &action] { action = [flags] { return inspect(*flags); }; });

@@ -1,18 +1,21 @@
 #include "apps/troupe/options.h"
 
+#include <charconv>
 #include <chrono>
 #include <cstdio>
-#include <fstream>
-#include <iostream>
-#include <iterator>
+#include <limits>
 #include <unistd.h>
 
+#include "runtime/answer.h"
 #include "runtime/text/builtin_templates.h"
+#include "runtime/text/printable.h"
 
 namespace troupe::app {
 namespace {
 
 constexpr std::uint64_t kBarFrom = 256'000'000;
+constexpr std::uint64_t kMegabyte = 1'000'000;
+constexpr std::size_t kLongestSentence = 8192;  // more than a path may take
 
 Numa numa_of(const std::string& text) {
   return text == "off" ? Numa::off : Numa::interleave;
@@ -35,15 +38,49 @@ std::string read_template(std::string& value) {
   }
   std::string names;
   for (const BuiltinTemplate& one : builtin_templates()) names += (names.empty() ? "" : ", ") + std::string(one.name);
-  return "'" + value + "' is neither a file with a template nor one of " + names;
+  return "'" + value + "' is none of " + names + ", and no file with a template (" +
+         (source ? "it is empty" : source.error().message) + ")";
+}
+
+std::vector<std::string> isa_names() {
+  std::vector<std::string> names{"auto", "reference"};
+  for (Isa isa : kIsas) names.emplace_back(name(isa));
+  return names;
+}
+
+// A whole number in decimal from 0 to `most`. CLI11's own reading takes -1 for 2^64 - 1, 010 for 8, and what is too
+// large for the largest.
+CLI::Validator whole_number(std::uint64_t most) {
+  const auto read = [most](std::string& text) -> std::string {
+    std::uint64_t value = 0;
+    const char* end = text.data() + text.size();
+    const auto [stop, error] = std::from_chars(text.data(), end, value);
+    if (error != std::errc() || stop != end || value > most) {
+      return "'" + text + "' is not a whole number from 0 to " + std::to_string(most);
+    }
+    text = std::to_string(value);
+    return "";
+  };
+  return CLI::Validator(read, "");
+}
+
+// The runtime's own check of one field, where the user wrote it; the other fields have their defaults.
+template <class Owner, class Value, class Check>
+CLI::Validator valid(Value Owner::*field, Check check) {
+  const auto read = [field, check](std::string& text) -> std::string {
+    Owner owner;
+    if (!CLI::detail::lexical_cast(text, owner.*field)) return "'" + text + "' is not a number that can be";
+    const Result<void> fine = check(owner);
+    return fine ? "" : fine.error().message;
+  };
+  return CLI::Validator(read, "");
 }
 
 }  // namespace
 
 void ModelFlags::add_to(CLI::App& command) {
-  command.add_option("MODEL", model, "A GGUF file (of a split model: its first part)")->required();
-  command.add_option("--isa", isa, "Instruction set: auto, reference, avx2, avx-vnni, avx512, vnni, amx")
-      ->capture_default_str();
+  command.add_option("MODEL", model, "A GGUF file (of a split model: its first part)")->required()->check(named());
+  command.add_option("--isa", isa, "Instruction set")->check(CLI::IsMember(isa_names()))->capture_default_str();
   command.add_option("--threads", threads, "Compute threads; 0: one a CPU this process may use")
       ->check(CLI::Range(0, 1024));
   command
@@ -53,8 +90,10 @@ void ModelFlags::add_to(CLI::App& command) {
       ->capture_default_str();
   command.add_option("--context", context, "Tokens a session may hold; 0: what the model was trained for")
       ->check(CLI::Range(0, 1 << 20));
-  command.add_option("--kv-memory", kv_megabytes,
-                     "Megabytes for keys and values; 0: a quarter of the memory, at most 16 contexts");
+  command
+      .add_option("--kv-memory", kv_megabytes,
+                  "Megabytes for keys and values; 0: a quarter of the memory, at most 16 contexts")
+      ->transform(whole_number(std::numeric_limits<std::uint64_t>::max() / kMegabyte));
   command.add_option("--kv-type", kv_type, "Precision of keys and values: f16, f32")
       ->check(CLI::IsMember({"f16", "f32"}))
       ->capture_default_str();
@@ -72,31 +111,49 @@ EngineOptions ModelFlags::engine_options() const {
   options.numa = numa_of(numa);
   options.kv_type = kv_type_of(kv_type);
   options.context = context;
-  options.kv_memory = kv_megabytes * 1'000'000;
+  options.kv_memory = kv_megabytes * kMegabyte;
   options.chat_template = chat_template;
   options.progress = load_progress();
   return options;
 }
 
 void SamplingFlags::add_to(CLI::App& command) {
-  command.add_option("--temperature", params.temperature, "0: always the likeliest token")->capture_default_str();
-  command.add_option("--top-k", params.top_k, "Choose among the k likeliest; 0: all")->capture_default_str();
-  command.add_option("--top-p", params.top_p, "Choose among the likeliest with this share together")
-      ->capture_default_str();
-  command.add_option("--min-p", params.min_p, "Leave out what is less likely than this share of the best")
-      ->capture_default_str();
-  command.add_option("--repetition-penalty", params.repetition_penalty)->capture_default_str();
-  command.add_option("--frequency-penalty", params.frequency_penalty)->capture_default_str();
-  command.add_option("--presence-penalty", params.presence_penalty)->capture_default_str();
+  const auto add = [&](const char* name, auto SamplingParams::*field, const char* help) {
+    command.add_option(name, params.*field, help)
+        ->check(valid(field, [](const SamplingParams& given) { return given.validate(0); }))
+        ->capture_default_str();
+  };
+  add("--temperature", &SamplingParams::temperature, "0: always the likeliest token");
+  add("--top-k", &SamplingParams::top_k, "Choose among the k likeliest; 0: all");
+  add("--top-p", &SamplingParams::top_p, "Choose among the likeliest with this share together");
+  add("--min-p", &SamplingParams::min_p, "Leave out what is less likely than this share of the best");
+  add("--repetition-penalty", &SamplingParams::repetition_penalty, "");
+  add("--frequency-penalty", &SamplingParams::frequency_penalty, "");
+  add("--presence-penalty", &SamplingParams::presence_penalty, "");
   command.add_option("--seed", params.seed, "The same seed gives the same tokens, whatever else runs")
+      ->transform(whole_number(std::numeric_limits<std::uint64_t>::max()))
       ->capture_default_str();
+  const auto check_limits = [](const TurnLimits& limits) { return limits.validate(0); };
   command.add_option("-n,--max-tokens", max_tokens, "Tokens of an answer; 0: until the context is full")
+      ->check(valid(&TurnLimits::max_tokens, check_limits))
       ->capture_default_str();
-  command.add_option("--stop", stop, "End the answer at this text (may be given several times)");
+  const auto take_stops = [this](const std::vector<std::string>& texts) {
+    stop = texts;
+    const auto fine = TurnLimits{.stop = texts}.validate(0);
+    if (!fine) throw CLI::ValidationError("--stop", fine.error().message);
+  };
+  command
+      .add_option_function<std::vector<std::string>>("--stop", take_stops,
+                                                     "End the answer at this text (may be given several times)")
+      ->allow_extra_args(false);  // the next word may be MODEL
+}
+
+CLI::Validator named() {
+  return CLI::Validator([](std::string& text) { return std::string(text.empty() ? "the name is empty" : ""); }, "");
 }
 
 int complain(const Error& error) {
-  std::fprintf(stderr, "troupe: %s\n", error.message.c_str());
+  std::fprintf(stderr, "troupe: %s\n", printable(error.message, kLongestSentence).c_str());
   return 1;
 }
 
@@ -113,13 +170,6 @@ std::function<void(std::uint64_t, std::uint64_t)> load_progress() {
                  done == total ? "\n" : "");
     std::fflush(stderr);
   };
-}
-
-Result<std::string> read_text(const std::string& path) {
-  if (path == "-") return std::string(std::istreambuf_iterator<char>(std::cin), {});
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return Error{ErrorCode::not_found, path + ": cannot open"};
-  return std::string(std::istreambuf_iterator<char>(file), {});
 }
 
 }  // namespace troupe::app

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
+#include "apps/troupe/read_text.h"
 #include "runtime/engine.h"
 
 namespace troupe::app {
@@ -30,13 +31,13 @@ struct SamplingFlags {
   void add_to(CLI::App& command);
 };
 
-// "troupe: SENTENCE" on stderr.
+// Refuses an empty name, which a script makes of a variable that is not set.
+CLI::Validator named();
+
+// "troupe: SENTENCE" on stderr, on one line and harmless to a terminal, whatever the error quotes.
 int complain(const Error& error);
 
 // A bar with GB/s on stderr for loads above 256 MB, when stderr is a terminal; else nothing.
 std::function<void(std::uint64_t, std::uint64_t)> load_progress();
-
-// stdin until its end. What is not there is an Error.
-Result<std::string> read_text(const std::string& path_or_dash);
 
 }  // namespace troupe::app

@@ -1,3 +1,4 @@
+#include <cstdio>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -31,22 +32,45 @@ Tokenizer::Specials specials(bool parse) {
   return parse ? Tokenizer::Specials::parse : Tokenizer::Specials::as_text;
 }
 
-// One line {"text": ..., "parse_special": bool} in, one line {"ids": [...]} out. A bad line ends it, by its number.
+struct Request {
+  std::string text;
+  bool parse_special = false;
+};
+
+// {"text": ..., "parse_special": bool}, the second if it is not false; the error says what of it is wrong.
+Result<Request> read_request(const std::string& line) {
+  const auto wrong = [](std::string cause) { return Error{ErrorCode::bad_input, std::move(cause)}; };
+  try {
+    const auto given = nlohmann::json::parse(line);
+    if (!given.is_object()) return wrong("it is JSON, but no object");
+    const auto text = given.find("text"), parse = given.find("parse_special");
+    if (text == given.end()) return wrong("\"text\" is missing");
+    if (!text->is_string()) return wrong("\"text\" is not a string");
+    if (parse != given.end() && !parse->is_boolean()) return wrong("\"parse_special\" is neither true nor false");
+    return Request{text->get<std::string>(), parse != given.end() && parse->get<bool>()};
+  } catch (const nlohmann::json::parse_error& error) {
+    return wrong(line.empty() ? "it is empty" : error.what());
+  }
+}
+
+// A request a line in, one line {"ids": [...]} out. A bad line ends it, by its number.
 int tokenize_lines(const Tokenizer& tokenizer) {
   std::string line;
-  for (int number = 1; std::getline(std::cin, line); ++number) {
-    const auto request = nlohmann::json::parse(line, nullptr, false);
-    const bool usable = request.is_object() && request.contains("text") && request["text"].is_string() &&
-                        (!request.contains("parse_special") || request["parse_special"].is_boolean());
-    if (!usable) {
-      return complain({ErrorCode::bad_input,
-                       "line " + std::to_string(number) + R"( is not {"text": "...", "parse_special": true|false})"});
+  int number = 0;
+  while (std::getline(std::cin, line)) {
+    ++number;
+    const auto request = read_request(line);
+    if (!request) {
+      return complain({request.error().code, "line " + std::to_string(number) +
+                                                 R"( is not {"text": "...", "parse_special": true|false}: )" +
+                                                 request.error().message});
     }
-    const auto ids =
-        tokenizer.encode(request["text"].get<std::string>(), specials(request.value("parse_special", false)));
+    const auto ids = tokenizer.encode(request->text, specials(request->parse_special));
     std::cout << nlohmann::json{{"ids", ids}}.dump() << '\n';
   }
-  return kDone;
+  // Where the standard streams are one with C's, a failed read looks like the end here, and is told by stdin alone.
+  if (std::cin.eof() && std::ferror(stdin) == 0) return kDone;
+  return complain({ErrorCode::io, "stdin: cannot read line " + std::to_string(number + 1) + ", or it is too long"});
 }
 
 int tokenize(const Flags& flags) {
@@ -67,10 +91,12 @@ int tokenize(const Flags& flags) {
 void add_tokenize(CLI::App& program, Action& action) {
   CLI::App* command = program.add_subcommand("tokenize", "Token ids of a text (from a file or stdin)");
   auto flags = std::make_shared<Flags>();
-  command->add_option("MODEL", flags->model, "A GGUF file")->required();
-  command->add_option("TEXT", flags->text, "A text file; -: stdin")->capture_default_str();
-  command->add_flag("--jsonl", flags->jsonl, R"(stdin: lines {"text":…,"parse_special":…}; stdout: lines {"ids":[…]})");
-  command->add_flag("--parse-special", flags->parse_special, "Match control tokens in the text");
+  command->add_option("MODEL", flags->model, "A GGUF file")->required()->check(named());
+  auto* text = command->add_option("TEXT", flags->text, "A text file; -: stdin")->capture_default_str();
+  auto* parse = command->add_flag("--parse-special", flags->parse_special, "Match control tokens in the text");
+  command->add_flag("--jsonl", flags->jsonl, R"(stdin: lines {"text":…,"parse_special":…}; stdout: lines {"ids":[…]})")
+      ->excludes(text)
+      ->excludes(parse);
   command->callback([flags, &action] { action = [flags] { return tokenize(*flags); }; });
 }
 

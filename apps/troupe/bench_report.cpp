@@ -1,0 +1,89 @@
+#include "apps/troupe/bench_report.h"
+
+#include <algorithm>
+
+namespace troupe::app {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+double quantile(std::vector<double> values, double q) {
+  if (values.empty()) return 0.0;
+  std::ranges::sort(values);
+  return values[static_cast<std::size_t>(q * static_cast<double>(values.size() - 1))];
+}
+
+}  // namespace
+
+void BenchReport::begin(const Engine& engine, const Load& load) {
+  std::fprintf(stderr, "%s\n", engine.describe().c_str());
+  report_ = Json{{"model", engine.shape().name},
+                 {"engine", engine.describe()},
+                 {"prompt", load.prompt},
+                 {"generate", load.generate},
+                 {"runs", Json::array()}};
+  std::fprintf(table_, "%8s %10s %10s %9s %9s %9s %9s %7s %12s\n", "sessions", "tokens/s", "each", "ttft p50",
+               "ttft max", "gap p50", "gap p99", "width", "actors us");
+  std::fflush(table_);
+}
+
+void BenchReport::run(int sessions, const LoadResult& result, const LoopResult& loop) {
+  const double each = result.tokens_per_second / sessions;
+  const double ttft = quantile(result.first_token_ms, 0.5), ttft_max = quantile(result.first_token_ms, 1.0);
+  const double gap = quantile(result.gap_ms, 0.5), gap_p99 = quantile(result.gap_ms, 0.99);
+  // Median against median: a mean would mostly tell what else the machine was doing.
+  const double actors_us = 1e3 * gap - 1e6 * loop.seconds_a_launch;
+  std::fprintf(table_, "%8d %10.1f %10.1f %7.0fms %7.0fms %7.1fms %7.1fms %7.2f %+10.0fus\n", sessions,
+               result.tokens_per_second, each, ttft, ttft_max, gap, gap_p99, result.mean_width, actors_us);
+  std::fflush(table_);
+  report_["runs"].push_back({{"sessions", sessions},
+                             {"tokens_per_second", result.tokens_per_second},
+                             {"tokens_per_second_each", each},
+                             {"first_token_ms_p50", ttft},
+                             {"first_token_ms_max", ttft_max},
+                             {"gap_ms_p50", gap},
+                             {"gap_ms_p99", gap_p99},
+                             {"mean_launch_width", result.mean_width},
+                             {"launch_width_histogram", result.launches.by_decode_width},
+                             {"launches", result.launches.launches},
+                             {"loop_tokens_per_second", loop.tokens_per_second},
+                             {"prefill_tokens_per_second", loop.prefill_tokens_per_second},
+                             {"actor_microseconds_a_launch", actors_us}});
+}
+
+void BenchReport::begin_fused_table() {
+  std::fprintf(table_, "\n%-22s %12s %12s\n", "tokens/s in all", "unfused", "fused");
+}
+
+void BenchReport::fused_row(int sessions, double unfused, double fused) {
+  std::fprintf(table_, "concurrency %-10d %12.1f %12.1f\n", sessions, unfused, fused);
+  std::fflush(table_);
+  Json& cells = report_["fused_table"];
+  cells.push_back({{"sessions", sessions}, {"fused", false}, {"tokens_per_second", unfused}});
+  cells.push_back({{"sessions", sessions}, {"fused", true}, {"tokens_per_second", fused}});
+}
+
+void BenchReport::peak_memory(double megabytes) {
+  std::fprintf(table_, "\npeak memory %.0f MB\n", megabytes);
+  std::fflush(table_);
+  report_["peak_megabytes"] = megabytes;
+}
+
+void BenchReport::bandwidth(double ceiling, int threads, double used) {
+  std::fprintf(table_, "read bandwidth %.1f GB/s with %d threads", ceiling, threads);
+  if (used > 0) {
+    std::fprintf(table_, "; one session reads weights at %.1f GB/s, %.0f %% of it", used, 100 * used / ceiling);
+    report_["one_session_share_of_bandwidth"] = used / ceiling;
+  }
+  std::fputc('\n', table_);
+  report_["read_bandwidth_gb_per_second"] = ceiling;
+}
+
+void BenchReport::end(const Result<void>& measured) {
+  if (!json_) return;
+  if (!measured) report_["error"] = measured.error().message;
+  // A model's name may be any bytes.
+  std::printf("%s\n", report_.dump(1, ' ', false, Json::error_handler_t::replace).c_str());
+}
+
+}  // namespace troupe::app

@@ -1,0 +1,38 @@
+// What `troupe bench` tells: a table for people, row by row as it is measured, and one JSON report at the end.
+//
+// A measurement that fails takes nothing back: the rows stand, and the report holds the runs that were done and the
+// sentence of the error.
+#pragma once
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "apps/troupe/bench_load.h"
+#include "apps/troupe/plain_loop.h"
+
+namespace troupe::app {
+
+class BenchReport {
+ public:
+  // With JSON on stdout the table goes to stderr.
+  explicit BenchReport(bool json) : json_(json), table_(json ? stderr : stdout) {}
+
+  void begin(const Engine& engine, const Load& load);
+  void run(int sessions, const LoadResult& result, const LoopResult& loop);
+  void begin_fused_table();
+  void fused_row(int sessions, double unfused, double fused);
+  void peak_memory(double megabytes);
+  // used: GB/s at which one session read weights; 0: not measured.
+  void bandwidth(double ceiling, int threads, double used);
+
+  // The end, good or bad: prints the report, if one was asked for.
+  void end(const Result<void>& measured);
+
+ private:
+  bool json_;
+  std::FILE* table_;
+  nlohmann::ordered_json report_ = nlohmann::ordered_json::object();
+};
+
+}  // namespace troupe::app

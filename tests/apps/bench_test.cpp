@@ -1,0 +1,77 @@
+// What `troupe bench` leaves behind when it cannot go on: everything that was measured, and why no more.
+#include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/apps/program.h"
+
+namespace troupe::test {
+namespace {
+
+using testing::HasSubstr;
+
+class Bench : public Program {
+ protected:
+  Ended bench(const std::string& words) {
+    return run("$B/troupe bench $M --prompt 4 --generate 4 --threads 1 --no-table " + words);
+  }
+};
+
+TEST_F(Bench, refuses_every_wrong_count_before_the_first_run) {
+  for (const char* counts : {"1,0", "1,-1", "1,5000", "1,99999999999999999999", "1,x", "''"}) {
+    const Ended ended = bench("--sessions " + std::string(counts));
+    EXPECT_EQ(ended.code, 2) << counts << ": " << ended.out;
+    EXPECT_EQ(ended.out, "") << counts;
+  }
+}
+
+TEST_F(Bench, refuses_more_sessions_than_the_pages_hold_before_the_first_run) {
+  const Ended ended = bench("--sessions 1,4096 --kv-memory 1 --json");
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_THAT(ended.err, HasSubstr("4096 sessions need 4096 pages of KV memory; there are "));
+  const auto report = nlohmann::json::parse(ended.out);
+  EXPECT_FALSE(report.contains("runs")) << ended.out;
+  EXPECT_THAT(report["error"], HasSubstr("4096 sessions need"));
+}
+
+TEST_F(Bench, reports_as_json_that_a_model_cannot_be_opened) {
+  const Ended ended = run("$B/troupe bench /no/such.gguf --json");
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_THAT(nlohmann::json::parse(ended.out)["error"], HasSubstr("/no/such.gguf: cannot open"));
+}
+
+TEST_F(Bench, keeps_its_runs_when_the_bandwidth_cannot_be_measured) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer needs more address space than this test grants";
+#endif
+  const Ended ended =
+      run("ulimit -v 1000000; $B/troupe bench $M --prompt 4 --generate 4 --threads 1 --no-table "
+          "--kv-memory 16 --sessions 1,2 --json");
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_THAT(ended.err, HasSubstr("leave it out with --no-bandwidth"));
+  const auto report = nlohmann::json::parse(ended.out);
+  EXPECT_EQ(report["runs"].size(), 2u);
+  EXPECT_TRUE(report.contains("peak_megabytes"));
+  EXPECT_THAT(report["error"], HasSubstr("no memory for the gigabyte"));
+}
+
+// Stopped in its second, long run: the first one's row is there.
+TEST_F(Bench, writes_each_row_as_it_is_measured) {
+  const Ended ended =
+      run("$B/troupe bench $M --prompt 4 --generate 1000 --threads 1 --kv-memory 200 --sessions 1,64 > " +
+          folder_.file("table") + " & until grep -q '^ *1 ' " + folder_.file("table") +
+          " || ! kill -0 $!; do sleep 0.05; done; "
+          "kill -9 $! && echo stopped");
+  EXPECT_EQ(ended.out, "stopped\n") << "the row came with the end only";
+}
+
+TEST_F(Bench, reports_a_model_whose_name_is_not_utf8) {
+  GgufImage image = tiny_model_image(tiny_model(DType::q8_0));
+  image.set("general.name", std::string("\xff\xfe"));
+  write_file(model_, image.bytes());
+  const Ended ended = bench("--sessions 1 --no-bandwidth --json");
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_EQ(nlohmann::json::parse(ended.out)["model"], "\xef\xbf\xbd\xef\xbf\xbd");
+}
+
+}  // namespace
+}  // namespace troupe::test
