@@ -1,9 +1,12 @@
+// troupe complete: a text goes on.
 #include <cstdio>
+#include <optional>
 
 #include "actors/troupe.h"
 #include "apps/troupe/command.h"
 #include "apps/troupe/interrupt.h"
 #include "apps/troupe/options.h"
+#include "apps/troupe/output.h"
 
 namespace troupe::app {
 namespace {
@@ -11,7 +14,7 @@ namespace {
 struct Flags {
   ModelFlags model;
   SamplingFlags sampling;
-  std::string prompt;
+  std::optional<std::string> prompt;
   std::string file = "-";
   bool echo = false;
 };
@@ -25,25 +28,22 @@ Result<TurnEnd> stream(Host& host, const Flags& flags, std::string prompt, Inter
   turn.limits.max_tokens = flags.sampling.max_tokens;
   turn.limits.stop = flags.sampling.stop;
   const Interrupt::Guard guard(interrupt, [&] { session->stop(); });
-  return session->take(std::move(turn), [](const TextDelta& delta) {
-    std::fputs(delta.text.c_str(), stdout);
-    return std::fflush(stdout) == 0;  // a closed pipe ends the answer
-  });
+  return session->take(std::move(turn), [](const TextDelta& delta) { return print(delta.text); });
 }
 
 int complete(const Flags& flags) {
   Interrupt interrupt;
-  Result<std::string> prompt = flags.prompt.empty() ? read_text(flags.file) : Result<std::string>(flags.prompt);
+  Result<std::string> prompt = flags.prompt ? Result<std::string>(*flags.prompt) : read_text(flags.file);
   if (!prompt) return complain(prompt.error());
   auto host = Host::open(flags.model.model, {.engine = flags.model.engine_options()});
   if (!host) return complain(host.error());
-  if (flags.echo) std::fputs(prompt->c_str(), stdout);
+  if (flags.echo) print(*prompt);
   auto end = stream(*host, flags, std::move(*prompt), interrupt);
-  std::fputc('\n', stdout);
+  print("\n");
   if (!end) return complain(end.error());
   std::fprintf(stderr, "%lld prompt tokens, %zu tokens, %s\n", static_cast<long long>(end->prompt_tokens),
                end->tokens.size(), name(end->reason));
-  return kDone;
+  return end->reason == FinishReason::cancelled ? kInterrupted : kDone;  // a lost output is main's to tell
 }
 
 }  // namespace
@@ -53,8 +53,8 @@ void add_complete(CLI::App& program, Action& action) {
   auto flags = std::make_shared<Flags>();
   flags->model.add_to(*command);
   flags->sampling.add_to(*command);
-  command->add_option("-p,--prompt", flags->prompt, "The text; without it --file is read");
-  command->add_option("-f,--file", flags->file, "A file with the text; -: stdin")->capture_default_str();
+  auto* file = command->add_option("-f,--file", flags->file, "A file with the text; -: stdin")->capture_default_str();
+  command->add_option("-p,--prompt", flags->prompt, "The text; without it --file is read")->excludes(file);
   command->add_flag("--echo", flags->echo, "Print the prompt too");
   command->callback([flags, &action] { action = [flags] { return complete(*flags); }; });
 }

@@ -3,6 +3,7 @@
 #include <exception>
 
 #include "apps/troupe/command.h"
+#include "apps/troupe/output.h"
 
 namespace troupe::app {
 namespace {
@@ -29,14 +30,19 @@ int parse_and_run(int argc, char** argv) {
   return action();
 }
 
+int run_without_throwing(int argc, char** argv) {
+  try {
+    return parse_and_run(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "troupe: a fault of its own: %s\n", error.what());
+    return kFailed;
+  }
+}
+
 }  // namespace
 }  // namespace troupe::app
 
 int main(int argc, char** argv) {
-  try {
-    return troupe::app::parse_and_run(argc, argv);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "troupe: a fault of its own: %s\n", error.what());
-    return troupe::app::kFailed;
-  }
+  troupe::app::prepare_streams();
+  return troupe::app::exit_code_after_output(troupe::app::run_without_throwing(argc, argv));
 }
