@@ -137,8 +137,7 @@ Result<void> Chat::load(const std::string& rest) {
   if (!same) saved->transcript.tokens.clear();
   if (auto opened = open("", std::move(saved->transcript)); !opened)
     return Error{opened.error().code, rest + ": " + opened.error().message};
-  note(same ? "loaded; the next turn computes it anew"
-            : "loaded; it is of another model or --kv-type: its text goes on, its tokens are made anew");
+  note(same ? "loaded" : "loaded; it is of another model or --kv-type: its text goes on, its tokens are made anew");
   return {};
 }
 

@@ -1,6 +1,9 @@
 // Saved chats: what /save may touch and what it leaves, and what /load refuses.
+#include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <gmock/gmock.h>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <sys/stat.h>
 

@@ -1,4 +1,5 @@
 // The chat as a script pipes it in: commands, limits, and the exit code that tells the script how it went.
+#include <fstream>
 #include <gmock/gmock.h>
 #include <new>
 #include <nlohmann/json.hpp>
