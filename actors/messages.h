@@ -33,6 +33,8 @@ struct reserve_atom;
 struct published_atom;
 struct fork_atom;
 struct sleep_atom;
+struct save_atom;
+struct load_atom;
 struct freed_atom;
 struct tick_atom;
 struct batcher_atom;
@@ -61,12 +63,19 @@ using BatcherActor = caf::typed_actor<caf::result<Sampled>(step_atom, Step),    
 // Renders and tokenizes long prompts, so that no scheduler thread is held by one.
 using TextActor = caf::typed_actor<caf::result<PromptPlan>(plan_atom, PromptJob)>;
 
+// Sessions to files and back (runtime/snapshot.h).
+using StoreActor = caf::typed_actor<caf::result<bool>(save_atom, Branch, std::string),  //
+                                    caf::result<Branch>(load_atom, std::string)>;
+
 // What opens sessions. fork: a new session with the first so many tokens of another (-1: all that it has), in the
-// middle of its turn too; it copies no page. drain: opens and new turns are refused, idle sessions go at once, the
-// others when their turns have ended; true when the last has gone, false at the deadline.
+// middle of its turn too; it copies no page. save: what such a fork would have, into a file of the host's machine;
+// load: a session that goes on from one, in another process too. drain: opens and new turns are refused, idle sessions
+// go at once, the others when their turns have ended; true when the last has gone, false at the deadline.
 using HostActor = caf::typed_actor<caf::result<SessionActor>(open_atom, OpenSession),                 //
                                    caf::result<HostInfo>(describe_atom),                              //
                                    caf::result<SessionActor>(fork_atom, SessionActor, std::int64_t),  //
+                                   caf::result<bool>(save_atom, SessionActor, std::string),           //
+                                   caf::result<SessionActor>(load_atom, std::string),                 //
                                    caf::result<LaunchStats>(stats_atom),                              //
                                    caf::result<bool>(drain_atom, caf::timespan)>;
 
@@ -127,6 +136,8 @@ CAF_ADD_ATOM(troupe, troupe, reserve_atom)
 CAF_ADD_ATOM(troupe, troupe, published_atom)
 CAF_ADD_ATOM(troupe, troupe, fork_atom)
 CAF_ADD_ATOM(troupe, troupe, sleep_atom)
+CAF_ADD_ATOM(troupe, troupe, save_atom)
+CAF_ADD_ATOM(troupe, troupe, load_atom)
 CAF_ADD_ATOM(troupe, troupe, freed_atom)
 CAF_ADD_ATOM(troupe, troupe, tick_atom)
 CAF_ADD_ATOM(troupe, troupe, batcher_atom)

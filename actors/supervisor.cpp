@@ -2,16 +2,17 @@
 
 #include <algorithm>
 #include <deque>
-#include <map>
 #include <optional>
 #include <unordered_map>
 #include <utility>
 
 #include "actors/batcher.h"
 #include "actors/errors.h"
+#include "actors/idle_sessions.h"
 #include "actors/launch_watch.h"
 #include "actors/log.h"
 #include "actors/session.h"
+#include "actors/store.h"
 #include "actors/text_actor.h"
 
 namespace troupe {
@@ -19,11 +20,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+// A long session of a large model is gigabytes, and disks are slow.
+constexpr auto kFileLimit = std::chrono::minutes(30);
+
 // A session on the list of the living. Weak: the list must not keep a session alive that its owner has dropped.
 struct Living {
   SessionId id;
   caf::weak_actor_ptr actor;
-  std::uint64_t idle = 0;  // its place in idle_; 0: it has a turn, or no pages
 };
 
 class SupervisorState {
@@ -38,7 +41,7 @@ class SupervisorState {
         admission_(engine_->pages(), prefixes_),
         watch_(options_.hang_limit, SupervisorOptions::kTick) {
     if (!options_.run) options_.run = [engine = engine_](std::span<Slice> batch) { engine->run(batch); };
-    max_text_bytes_ = longest_piece(*engine_->text().vocabulary) * static_cast<std::size_t>(engine_->context());
+    max_text_bytes_ = engine_->text().vocabulary->longest() * static_cast<std::size_t>(engine_->context());
     text_ = std::make_shared<TextSide>(engine_->text());
   }
 
@@ -48,10 +51,13 @@ class SupervisorState {
     self_->set_exception_handler([this](std::exception_ptr& fault) { return on_fault(fault); });
     start_batcher();
     start_text_actor();
+    start_store();
     self_->delayed_send(self_, SupervisorOptions::kTick, tick_atom_v);
     return {
         [this](open_atom, OpenSession& opening) { return on_open(std::move(opening)); },
         [this](fork_atom, const SessionActor& origin, std::int64_t tokens) { return on_fork(origin, tokens); },
+        [this](save_atom, const SessionActor& session, const std::string& path) { return on_save(session, path); },
+        [this](load_atom, const std::string& path) { return on_load(path); },
         [this](describe_atom) { return describe(); },
         [this](stats_atom) { return on_stats(); },
         [this](drain_atom, caf::timespan limit) { return on_drain(limit); },
@@ -63,7 +69,7 @@ class SupervisorState {
           relieve();
         },
         [this](freed_atom, SessionId session) {
-          set_idle(true);
+          if (const auto& sender = self_->current_sender()) idle_.add(caf::actor_cast<caf::actor_addr>(sender));
           admission_.leave(session);
           relieve();
         },
@@ -77,12 +83,6 @@ class SupervisorState {
     return static_cast<std::int64_t>(std::min(pages, static_cast<std::uint64_t>(engine_->pages()->total())));
   }
 
-  static std::size_t longest_piece(const Vocabulary& vocabulary) {
-    std::size_t longest = 1;
-    for (TokenId id = 0; id < vocabulary.size(); ++id) longest = std::max(longest, vocabulary.bytes(id).size());
-    return longest;
-  }
-
   // -- sessions -------------------------------------------------------------------------------------------------------
 
   caf::result<SessionActor> on_open(OpenSession opening) {
@@ -93,18 +93,43 @@ class SupervisorState {
 
   caf::result<SessionActor> on_fork(const SessionActor& origin, std::int64_t tokens) {
     if (auto refused = refuse()) return to_caf(*refused);
-    if (!sessions_.contains(origin.address())) {
-      return to_caf({ErrorCode::not_found, "the session to fork is not, or no more, of this host"});
-    }
     auto promise = self_->make_response_promise<SessionActor>();
-    self_->request(caf::actor_cast<SessionControl>(origin), std::chrono::minutes(2), fork_atom_v, tokens)
-        .then(
-            [this, promise](Branch& branch) mutable {
-              if (auto refused = refuse()) return promise.deliver(to_caf(*refused));
-              promise.deliver(spawn(std::move(branch)));
-            },
-            [promise](caf::error& error) mutable { promise.deliver(std::move(error)); });
+    branch_off(origin, tokens, promise, [this, promise](Branch& branch) mutable { deliver(promise, branch); });
     return promise;
+  }
+
+  caf::result<bool> on_save(const SessionActor& session, const std::string& path) {
+    auto promise = self_->make_response_promise<bool>();
+    branch_off(session, -1, promise, [this, promise, path](Branch& branch) mutable {
+      self_->request(store_, kFileLimit, save_atom_v, std::move(branch), path)
+          .then([promise](bool saved) mutable { promise.deliver(saved); },
+                [promise](caf::error& error) mutable { promise.deliver(std::move(error)); });
+    });
+    return promise;
+  }
+
+  caf::result<SessionActor> on_load(const std::string& path) {
+    if (auto refused = refuse()) return to_caf(*refused);
+    auto promise = self_->make_response_promise<SessionActor>();
+    self_->request(store_, kFileLimit, load_atom_v, path)
+        .then([this, promise](Branch& branch) mutable { deliver(promise, branch); },
+              [promise](caf::error& error) mutable { promise.deliver(std::move(error)); });
+    return promise;
+  }
+
+  // What `origin` has at a token, for `take`; `promise` gets the error if there is one.
+  template <class Promise, class Take>
+  void branch_off(const SessionActor& origin, std::int64_t tokens, Promise promise, Take take) {
+    if (!sessions_.contains(origin.address())) {
+      return promise.deliver(to_caf({ErrorCode::not_found, "the session is not, or no more, of this host"}));
+    }
+    self_->request(caf::actor_cast<SessionControl>(origin), std::chrono::minutes(2), fork_atom_v, tokens)
+        .then(std::move(take), [promise](caf::error& error) mutable { promise.deliver(std::move(error)); });
+  }
+
+  void deliver(caf::typed_response_promise<SessionActor>& promise, Branch& branch) {
+    if (auto refused = refuse()) return promise.deliver(to_caf(*refused));
+    promise.deliver(spawn(std::move(branch)));
   }
 
   SessionHome home() const {
@@ -158,24 +183,14 @@ class SupervisorState {
   // -- pages ----------------------------------------------------------------------------------------------------------
 
   caf::result<PageGrant> on_reserve(PageRequest request, caf::timespan limit) {
-    set_idle(false);
-    auto promise = self_->make_response_promise<PageGrant>();  // takes the message's sender along
+    idle_.remove(caf::actor_cast<caf::actor_addr>(self_->current_sender()));
+    auto promise = self_->make_response_promise<PageGrant>();
     admission_.push(std::move(request), Clock::now() + limit, [promise](Result<PageGrant> grant) mutable {
       if (grant) return promise.deliver(std::move(*grant));
       promise.deliver(to_caf(grant.error()));
     });
     relieve();
     return promise;
-  }
-
-  // The session that has just told of its turn's begin or end.
-  void set_idle(bool idle) {
-    if (!self_->current_sender()) return;
-    const auto living = sessions_.find(caf::actor_cast<caf::actor_addr>(self_->current_sender()));
-    if (living == sessions_.end()) return;
-    idle_.erase(living->second.idle);
-    living->second.idle = idle ? ++last_idle_ : 0;
-    if (idle) idle_.emplace(living->second.idle, living->first);
   }
 
   // To own pages is not to pin them: while turns wait, the session that has been idle longest is sent to sleep, one at
@@ -187,10 +202,8 @@ class SupervisorState {
         admission_.serve();
         continue;
       }
-      const auto longest = idle_.begin();
-      const auto living = sessions_.find(longest->second);
-      idle_.erase(longest);
-      living->second.idle = 0;
+      const auto living = sessions_.find(*idle_.take_longest());
+      if (living == sessions_.end()) continue;
       const auto session = caf::actor_cast<SessionControl>(living->second.actor);
       if (!session) continue;
       sending_to_sleep_ = true;
@@ -222,6 +235,13 @@ class SupervisorState {
     self_->monitor(text_actor_);
   }
 
+  void start_store() {
+    SnapshotHome home{engine_->fingerprint(), text_->vocabulary, engine_->pages(),
+                      [prefixes = prefixes_](std::int64_t pages) { prefixes->evict(pages); }};
+    store_ = spawn_store(self_->system(), std::move(home), options_.detached);
+    self_->monitor(store_);
+  }
+
   void on_batcher_down(const caf::error& reason) {
     const auto now = Clock::now();
     while (!restarts_.empty() && now - restarts_.front() > SupervisorOptions::kRestartWindow) restarts_.pop_front();
@@ -248,9 +268,10 @@ class SupervisorState {
   void on_down(const caf::down_msg& down) {
     if (down.source == batcher_.address()) return on_batcher_down(down.reason);
     if (down.source == text_actor_.address()) return start_text_actor();
+    if (down.source == store_.address()) return start_store();
     if (const auto gone = sessions_.find(down.source); gone != sessions_.end()) {
       const SessionId session = gone->second.id;
-      idle_.erase(gone->second.idle);
+      idle_.remove(gone->first);
       sessions_.erase(gone);
       admission_.leave(session);
       relieve();
@@ -330,6 +351,7 @@ class SupervisorState {
     }
     self_->send_exit(batcher_, reason);
     self_->send_exit(text_actor_, reason);
+    self_->send_exit(store_, reason);
     self_->quit(reason);
   }
 
@@ -351,12 +373,12 @@ class SupervisorState {
 
   std::unordered_map<caf::actor_addr, Living> sessions_;
   SessionId last_session_ = 0;
-  std::map<std::uint64_t, caf::actor_addr> idle_;  // with pages, the longest idle first
-  std::uint64_t last_idle_ = 0;
+  IdleSessions idle_;
   bool sending_to_sleep_ = false;
 
   BatcherActor batcher_;
   TextActor text_actor_;
+  StoreActor store_;
   std::shared_ptr<LaunchClock> launch_began_;
   std::deque<Clock::time_point> restarts_;
   std::int64_t restarts_in_all_ = 0;

@@ -161,6 +161,14 @@ Result<Session> Session::fork(std::int64_t tokens) const {
   return Session(std::make_shared<State>(host, std::move(*actor)));
 }
 
+Result<void> Session::save(const std::string& path) const {
+  auto host = state_->host.lock();
+  if (!host) return gone();
+  auto saved = host->ask<bool>(save_atom_v, state_->actor, path);
+  if (!saved) return saved.error();
+  return {};
+}
+
 Host::Host(std::shared_ptr<State> state) : state_(std::move(state)) {}
 Host::Host(Host&&) noexcept = default;
 Host& Host::operator=(Host&&) noexcept = default;
@@ -181,8 +189,14 @@ Result<Host> Host::open(const std::string& model_path, const HostOptions& option
   }
 }
 
-Result<Session> Host::open_session(OpenSession opening) {
+Result<Session> Host::open_session(const OpenSession& opening) {
   auto actor = state_->ask<SessionActor>(open_atom_v, opening);
+  if (!actor) return actor.error();
+  return Session(std::make_shared<Session::State>(state_, std::move(*actor)));
+}
+
+Result<Session> Host::load_session(const std::string& path) {
+  auto actor = state_->ask<SessionActor>(load_atom_v, path);
   if (!actor) return actor.error();
   return Session(std::make_shared<Session::State>(state_, std::move(*actor)));
 }
@@ -190,7 +204,7 @@ Result<Session> Host::open_session(OpenSession opening) {
 Result<TurnEnd> Host::generate(Turn turn, const OnDelta& on_delta) {
   OpenSession opening;
   if (turn.sampling) opening.sampling = *turn.sampling;
-  auto session = open_session(std::move(opening));
+  auto session = open_session(opening);
   if (!session) return session.error();
   return session->take(std::move(turn), on_delta);
 }

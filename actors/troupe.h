@@ -65,6 +65,8 @@ class Session {
   // no memory until one of the two goes on; each then goes on as if it had always been alone. To let it finish an
   // answer that it was forked in, take a Turn of no tokens. Penalties count what stood before the fork as prompt.
   Result<Session> fork(std::int64_t tokens = -1) const;
+  // What fork() would have, into a file that Host::load_session reads, in another process too (runtime/snapshot.h).
+  Result<void> save(const std::string& path) const;
 
  private:
   friend class Host;
@@ -80,7 +82,8 @@ class Host {
   Host& operator=(Host&&) noexcept;
   ~Host();  // refuses new sessions, lets turns end within drain_limit, then stops everything
 
-  Result<Session> open_session(OpenSession opening = {});
+  Result<Session> open_session(const OpenSession& opening = {});
+  Result<Session> load_session(const std::string& path);
   // One stateless request: a session of its own for one turn.
   Result<TurnEnd> generate(Turn turn, const OnDelta& on_delta = {});
 

@@ -21,6 +21,24 @@ Conversation::Conversation(std::vector<Message> messages, std::vector<TokenId> t
   mark(false);
 }
 
+Result<Conversation> Conversation::from(Parts parts, const Vocabulary& vocabulary) {
+  for (TokenId token : parts.tokens) {
+    if (token >= 0 && token < vocabulary.size()) continue;
+    return Error{ErrorCode::bad_input, "it holds token " + std::to_string(token) + ", outside the vocabulary of " +
+                                           std::to_string(vocabulary.size())};
+  }
+  const auto fits = [&](const Mark& mark) {
+    return mark.tokens >= 0 && mark.tokens <= std::ssize(parts.tokens) && mark.messages <= parts.messages.size();
+  };
+  if (parts.marks.empty() || parts.marks.front().tokens != 0 || !std::ranges::all_of(parts.marks, fits)) {
+    return Error{ErrorCode::bad_input, "its messages and tokens do not fit each other"};
+  }
+  Conversation all(std::move(parts.messages), std::move(parts.tokens), vocabulary);
+  all.marks_ = std::move(parts.marks);
+  all.leftover_ = std::move(parts.leftover);
+  return all;
+}
+
 PromptJob Conversation::job(PromptJob::Kind kind) const {
   PromptJob job;
   job.kind = kind;

@@ -16,10 +16,28 @@ namespace troupe {
 
 class Conversation {
  public:
+  // After so many tokens there were so many messages. One at the start, and at the end of each prompt and each answer.
+  struct Mark {
+    std::int64_t tokens = 0;
+    std::size_t messages = 0;
+    bool answering = false;  // what follows is the assistant's
+  };
+  // What there is to keep of one.
+  struct Parts {
+    std::vector<Message> messages;
+    std::vector<TokenId> tokens;
+    std::vector<Mark> marks;
+    std::string leftover;
+  };
+
   // A new chat; `system` may be empty.
   explicit Conversation(std::string system);
   // One that goes on from a transcript; its tokens are inside the vocabulary.
   Conversation(std::vector<Message> messages, std::vector<TokenId> tokens, const Vocabulary& vocabulary);
+
+  // From what parts() gave; an error when they do not fit each other or the vocabulary.
+  static Result<Conversation> from(Parts parts, const Vocabulary& vocabulary);
+  Parts parts() const { return {messages_, tokens_, marks_, leftover_}; }
 
   const std::vector<Message>& messages() const { return messages_; }
   const std::vector<TokenId>& tokens() const { return tokens_; }
@@ -41,13 +59,6 @@ class Conversation {
   Conversation until(std::int64_t tokens, const Vocabulary& vocabulary) const;
 
  private:
-  // After so many tokens there were so many messages. One at the start, and at the end of each prompt and each answer.
-  struct Mark {
-    std::int64_t tokens = 0;
-    std::size_t messages = 0;
-    bool answering = false;  // what follows is the assistant's
-  };
-
   PromptJob job(PromptJob::Kind kind) const;
   void mark(bool answering);
 

@@ -121,6 +121,7 @@ int run(caf::actor_system& system, const HostActor& host, std::size_t count, int
   std::vector<decltype(asker.say(sessions[0], 0, tokens, sink))> pending;
   for (std::size_t i = 0; i < count; ++i) pending.push_back(asker.say(sessions[i], i, tokens, sink));
   std::vector<std::string> answers;
+  answers.reserve(count);
   for (auto& response : pending) answers.push_back(asker.answer(response));
   for (std::size_t i = 0; i < count; ++i) std::printf("\n[%zu] %s\n%s\n", i, question(i).c_str(), answers[i].c_str());
   print_widths(*window);

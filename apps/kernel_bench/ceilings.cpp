@@ -87,6 +87,7 @@ double sample_rate(const Ceiling& ceiling, int threads) {
   std::barrier start(threads);
   {
     std::vector<std::jthread> workers;
+    workers.reserve(rates.size());
     for (double& rate : rates) {
       workers.emplace_back([&] {
         start.arrive_and_wait();

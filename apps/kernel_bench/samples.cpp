@@ -1,6 +1,7 @@
 #include "apps/kernel_bench/samples.h"
 
 #include <algorithm>
+#include <cmath>
 #include <ctime>
 
 namespace troupe::kernel_bench {
@@ -26,7 +27,7 @@ double Samples::quantile(double q) const {
   if (rates_.empty()) return 0.0;
   std::vector<double> sorted = rates_;
   std::ranges::sort(sorted);
-  return sorted[static_cast<std::size_t>(q * static_cast<double>(sorted.size() - 1) + 0.5)];
+  return sorted[static_cast<std::size_t>(std::lround(q * static_cast<double>(sorted.size() - 1)))];
 }
 
 }  // namespace troupe::kernel_bench

@@ -181,6 +181,7 @@ double best_read_rate(const Buffer& memory, int threads) {
     const auto began = Clock::now();
     {
       std::vector<std::jthread> readers;
+      readers.reserve(static_cast<std::size_t>(threads));
       for (int t = 0; t < threads; ++t) {
         readers.emplace_back([&, t] {
           const std::uint64_t* from = words + static_cast<std::size_t>(t) * share;

@@ -9,10 +9,12 @@
 #include "apps/troupe/caught.h"
 #include "apps/troupe/command.h"
 #include "apps/troupe/output.h"
+#include "runtime/text/printable.h"
 
 namespace troupe::app {
 namespace {
 
+constexpr std::size_t kLongestName = 100;  // of what the file calls itself
 constexpr const char* kMoreRoom =
     "/reset begins a new conversation (/save keeps this one), --context at the start gives a larger one";
 
@@ -54,7 +56,7 @@ Result<void> Chat::begin() {
 }
 
 void Chat::greet() const {
-  std::fprintf(stderr, "%s: %s\n", info_.model.c_str(), info_.engine.c_str());
+  std::fprintf(stderr, "%s: %s\n", printable(info_.model, kLongestName).c_str(), info_.engine.c_str());
   std::fputs("Type a message; /help lists the commands.\n", stderr);
 }
 

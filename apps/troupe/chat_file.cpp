@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/troupe/options.h"
-#include "apps/troupe/replace_file.h"
+#include "runtime/replace_file.h"
 
 namespace troupe::app {
 namespace {

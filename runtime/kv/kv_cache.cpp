@@ -123,6 +123,11 @@ KvCache KvCache::fork(std::int64_t length) const {
   return branch;
 }
 
+std::byte* const* KvCache::pages() const {
+  TROUPE_CHECK(source_ == nullptr);
+  return run_->addresses.data();
+}
+
 std::span<const PageId> KvCache::full_pages() const {
   return std::span(run_->ids).first(static_cast<std::size_t>(full_pages_of(length_)));
 }

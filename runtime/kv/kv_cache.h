@@ -80,6 +80,8 @@ class KvCache {
   // Another sequence with the first `length` tokens of this one, at no page's cost until it goes on. May be called
   // while this one is lent.
   KvCache fork(std::int64_t length) const;
+  // Where the committed tokens are, for reading. Not of a cache that has pages to write to already (see fork).
+  std::byte* const* pages() const;
   // The pages whose 16 tokens are all committed.
   std::span<const PageId> full_pages() const;
   // Gives back the pages past `tokens` (never below length()).

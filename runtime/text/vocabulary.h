@@ -9,6 +9,7 @@
 // then be used by token ids.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -57,6 +58,12 @@ class Vocabulary {
 
   // The exact bytes that a token stands for; of a control or user-defined token, its text.
   std::string_view bytes(TokenId id) const { return bytes_[static_cast<std::size_t>(id)]; }
+  // Bytes of the longest token.
+  std::size_t longest() const {
+    std::size_t longest = 0;
+    for (const std::string& bytes : bytes_) longest = std::max(longest, bytes.size());
+    return longest;
+  }
   TokenKind kind(TokenId id) const { return data_.kinds[static_cast<std::size_t>(id)]; }
   bool is_control(TokenId id) const { return kind(id) == TokenKind::control || kind(id) == TokenKind::unknown; }
 

@@ -79,11 +79,8 @@ class Chaos {
 
   void finish_neighbour() {
     if (!neighbour_running_) return;
-    neighbour_running_->receive(
-        [&](TurnEnd& end) {
-          answers_.push_back({neighbour_expected_, end.tokens});
-        },
-        [](caf::error& error) { ADD_FAILURE() << caf::to_string(error); });
+    neighbour_running_->receive([&](TurnEnd& end) { answers_.emplace_back(neighbour_expected_, end.tokens); },
+                                [](caf::error& error) { ADD_FAILURE() << caf::to_string(error); });
     neighbour_running_.reset();
     // The session is closed before its context fills; the next turn begins with a new one.
     if (neighbour_expected_.tokens.size() > 300) {

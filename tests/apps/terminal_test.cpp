@@ -12,7 +12,6 @@
 namespace troupe::test {
 namespace {
 
-using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -22,7 +21,7 @@ constexpr const char *kColor = "\033[36m", *kColorEnd = "\033[0m";
 class Terminal : public Program {
  protected:
   PtyProgram start(const std::vector<std::string>& flags, std::vector<std::string> environment = {}) {
-    environment.push_back("TERM=xterm");
+    environment.emplace_back("TERM=xterm");
     std::vector<std::string> command = {TROUPE_BIN "/troupe", "run", model_};
     command.insert(command.end(), flags.begin(), flags.end());
     return PtyProgram(command, environment);
@@ -156,7 +155,8 @@ TEST_F(Terminal, shows_no_colour_to_who_wants_none) {
 
 TEST_F(Terminal, ends_a_completion_with_130_at_an_interrupt) {
   use_endless_model();
-  PtyProgram program({TROUPE_BIN "/troupe", "complete", model_, "-p", "Once", "--echo"}, {"TERM=xterm"});
+  const std::string troupe = TROUPE_BIN "/troupe";
+  PtyProgram program({troupe, "complete", model_, "-p", "Once", "--echo"}, {"TERM=xterm"});
   ASSERT_TRUE(program.shows("Once"));
   program.type(kCtrlC);
   EXPECT_EQ(program.ended(), 130);

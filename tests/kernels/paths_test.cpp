@@ -59,8 +59,8 @@ TEST(Paths, prepared_weights_are_hardly_larger_than_the_file) {
       for (std::int64_t rows : {1, 16, 33, 576}) {
         for (std::int64_t cols : {std::int64_t{256}, std::int64_t{768}, std::int64_t{1536}}) {
           const std::size_t bytes = path.backend->weight_bytes(type, rows, cols);
-          const auto padded =
-              static_cast<double>((rows + 15) / 16 * 16 * Tensor{nullptr, type, rows, cols}.row_bytes());
+          const std::int64_t padded_rows = (rows + 15) / 16 * 16;
+          const auto padded = static_cast<double>(padded_rows * Tensor{nullptr, type, rows, cols}.row_bytes());
           EXPECT_EQ(bytes % 64, 0u);
           EXPECT_LE(static_cast<double>(bytes), padded * 1.03) << traits(type).name << " " << rows << " x " << cols;
         }

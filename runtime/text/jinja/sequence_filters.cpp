@@ -108,6 +108,7 @@ Value sort(Interpreter& in, const Value& subject, const Arguments& arguments) {
   std::vector<Keyed> pairs = keyed(subject, bound, 2, bound.truth(1, false), in.heap());
   order(pairs, bound.truth(0, false), in.meter());
   std::vector<Value> sorted;
+  sorted.reserve(pairs.size());
   for (const Keyed& pair : pairs) sorted.push_back(pair.item);
   return in.heap().list(std::move(sorted));
 }
@@ -128,6 +129,7 @@ Value dict_sort(Interpreter& in, const Value& subject, const Arguments& argument
   }
   order(pairs, bound.truth(2, false), in.meter());
   std::vector<Value> sorted;
+  sorted.reserve(pairs.size());
   for (const Keyed& pair : pairs) sorted.push_back(pair.item);
   return in.heap().list(std::move(sorted));
 }

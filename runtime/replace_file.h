@@ -5,13 +5,19 @@
 // it was, and no temporary file is left.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 
 #include "kernels/result.h"
 
-namespace troupe::app {
+namespace troupe {
 
+// Takes a part of the content; false: it cannot be written, and more is of no use.
+using WritePart = std::function<bool(std::string_view part)>;
+
+// `fill` gives the content in parts.
+Result<void> replace_file(const std::string& path, const std::function<void(const WritePart&)>& fill);
 Result<void> replace_file(const std::string& path, std::string_view content);
 
-}  // namespace troupe::app
+}  // namespace troupe

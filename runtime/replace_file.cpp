@@ -1,4 +1,4 @@
-#include "apps/troupe/replace_file.h"
+#include "runtime/replace_file.h"
 
 #include <cerrno>
 #include <cstdlib>
@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include <utility>
 
-namespace troupe::app {
+namespace troupe {
 namespace {
 
 Error failed(const std::string& path, const std::string& what) {
@@ -98,15 +98,21 @@ bool sync_folder(const std::filesystem::path& folder) {
 }  // namespace
 
 Result<void> replace_file(const std::string& path, std::string_view content) {
+  return replace_file(path, [content](const WritePart& write) { write(content); });
+}
+
+Result<void> replace_file(const std::string& path, const std::function<void(const WritePart&)>& fill) {
   auto target = find_target(path);
   if (!target) return target.error();
   const std::filesystem::path folder = target->path.parent_path();
   Temporary file(folder);
   if (!file.made()) return failed(path, "cannot write into its folder");
-  if (!file.write(content) || !file.finish(target->mode)) return failed(path, "cannot write");
+  bool written = true;
+  fill([&](std::string_view part) { return written = written && file.write(part); });
+  if (!written || !file.finish(target->mode)) return failed(path, "cannot write");
   if (!file.rename(target->path)) return failed(path, "cannot rename the written file to this");
   if (!sync_folder(folder)) return failed(path, "written, but its folder cannot be synced");
   return {};
 }
 
-}  // namespace troupe::app
+}  // namespace troupe

@@ -1,0 +1,230 @@
+#include "runtime/snapshot.h"
+
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "runtime/snapshot_file.h"
+
+namespace troupe {
+namespace {
+
+using nlohmann::json;
+
+// JSON's strings are UTF-8, a session's text may end in half a character: every byte stands as the code point of its
+// number. (JSON and not a binary form of it: their parsers call themselves once a level, and a file can have millions.)
+std::string as_code_points(std::string_view bytes) {
+  std::string text;
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x80) text += static_cast<char>(byte < 0xc0 ? 0xc2 : 0xc3);
+    text += static_cast<char>(byte < 0x80 ? byte : 0x80 | (byte & 0x3f));
+  }
+  return text;
+}
+
+std::string bytes_in(const json& value) {
+  const auto& text = value.get_ref<const std::string&>();
+  std::string bytes;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto lead = static_cast<unsigned char>(text[i]);
+    const bool two = (lead == 0xc2 || lead == 0xc3) && i + 1 < text.size();
+    bytes += two ? static_cast<char>((lead & 0x03) << 6 | (text[++i] & 0x3f)) : text[i];
+  }
+  return bytes;
+}
+
+// One token's keys and values of one layer: [K | V][kv head][head_dim], in a page and in a file.
+class TokenRow {
+ public:
+  TokenRow(const KvLayout& layout, int layer, int slot) : layout_(layout), layer_(layer), slot_(slot) {}
+
+  static std::size_t bytes(const KvLayout& layout) { return layout.layer_bytes() / KvLayout::kPageTokens; }
+  void read(const std::byte* page, std::byte* row) const {
+    each([&](std::size_t at, std::size_t in_row, std::size_t size) { std::memcpy(row + in_row, page + at, size); });
+  }
+  void write(std::byte* page, const std::byte* row) const {
+    each([&](std::size_t at, std::size_t in_row, std::size_t size) { std::memcpy(page + at, row + in_row, size); });
+  }
+
+ private:
+  // Only this token's bytes: a launch may be writing the next token's, in the same page.
+  template <class Copy>
+  void each(Copy&& copy) const {
+    const std::size_t element = layout_.element_bytes(), dim = static_cast<std::size_t>(layout_.head_dim);
+    const auto slot = static_cast<std::size_t>(slot_);
+    std::size_t in_row = 0;
+    for (int head = 0; head < layout_.kv_heads; ++head) {
+      for (std::size_t d = 0; d < dim; ++d, in_row += element) {
+        copy(layout_.k_offset(layer_, head) + element * (d * KvLayout::kPageTokens + slot), in_row, element);
+      }
+    }
+    for (int head = 0; head < layout_.kv_heads; ++head, in_row += element * dim) {
+      copy(layout_.v_offset(layer_, head) + element * dim * slot, in_row, element * dim);
+    }
+  }
+
+  const KvLayout& layout_;
+  int layer_, slot_;
+};
+
+std::uint64_t payload_bytes(const KvLayout& layout, std::int64_t tokens) {
+  return static_cast<std::uint64_t>(layout.layers) * static_cast<std::uint64_t>(tokens) * TokenRow::bytes(layout);
+}
+
+// Rows in the file's order: all tokens of a layer, then the next layer's.
+struct RowOrder {
+  std::int64_t tokens;
+  std::int64_t next = 0;
+  int layer() const { return static_cast<int>(next / tokens); }
+  std::int64_t page() const { return next % tokens / KvLayout::kPageTokens; }
+  int slot() const { return static_cast<int>(next % tokens % KvLayout::kPageTokens); }
+};
+
+json layout_of(const KvLayout& layout) {
+  return {layout.layers, layout.kv_heads, layout.head_dim, static_cast<int>(layout.type)};
+}
+
+// A float's shortest decimal form gives its bits again.
+json sampling_of(const SamplingParams& params) {
+  return {params.temperature,
+          params.top_k,
+          params.top_p,
+          params.min_p,
+          params.repetition_penalty,
+          params.frequency_penalty,
+          params.presence_penalty,
+          params.seed,
+          params.logit_bias};
+}
+
+SamplingParams sampling_in(const json& list) {
+  SamplingParams params;
+  list.at(0).get_to(params.temperature);
+  list.at(1).get_to(params.top_k);
+  list.at(2).get_to(params.top_p);
+  list.at(3).get_to(params.min_p);
+  list.at(4).get_to(params.repetition_penalty);
+  list.at(5).get_to(params.frequency_penalty);
+  list.at(6).get_to(params.presence_penalty);
+  list.at(7).get_to(params.seed);
+  list.at(8).get_to(params.logit_bias);
+  return params;
+}
+
+std::string header_of(const SnapshotHome& home, const std::string& key, const SamplingParams& sampling,
+                      const Conversation::Parts& parts, std::int64_t cached) {
+  json header{{"fingerprint", home.fingerprint},
+              {"layout", layout_of(home.pages->layout())},
+              {"key", as_code_points(key)},
+              {"sampling", sampling_of(sampling)},
+              {"tokens", parts.tokens},
+              {"cached", cached},
+              {"leftover", as_code_points(parts.leftover)},
+              {"messages", json::array()},
+              {"marks", json::array()}};
+  for (const Message& message : parts.messages)
+    header["messages"].push_back({as_code_points(message.role), as_code_points(message.content)});
+  for (const Conversation::Mark& mark : parts.marks) {
+    header["marks"].push_back({mark.tokens, mark.messages, mark.answering});
+  }
+  return header.dump();
+}
+
+Conversation::Parts parts_of(const json& header) {
+  Conversation::Parts parts;
+  parts.tokens = header.at("tokens").get<std::vector<TokenId>>();
+  parts.leftover = bytes_in(header.at("leftover"));
+  for (const json& message : header.at("messages")) {
+    parts.messages.push_back({bytes_in(message.at(0)), bytes_in(message.at(1))});
+  }
+  for (const json& mark : header.at("marks")) {
+    parts.marks.push_back({mark.at(0).get<std::int64_t>(), mark.at(1).get<std::size_t>(), mark.at(2).get<bool>()});
+  }
+  return parts;
+}
+
+// A cache with pages for so many tokens; empty where there is no room.
+KvCache make_cache(const SnapshotHome& home, std::int64_t tokens) {
+  KvCache cache(home.pages);
+  if (cache.reserve(tokens)) return cache;
+  if (home.make_room) home.make_room(cache.pages_missing(tokens) - home.pages->free());
+  cache.reserve(tokens);
+  return cache;
+}
+
+// Fills pages that nobody else knows.
+Result<void> fill(const SnapshotFile& file, KvCache& cache, std::int64_t tokens) {
+  const KvLayout& layout = cache.pool()->layout();
+  const std::size_t size = TokenRow::bytes(layout);
+  const KvLease lease = cache.lend();
+  RowOrder order{tokens};
+  std::string rest;
+  auto read = file.read_payload([&](std::string_view part) {
+    rest += part;
+    std::size_t at = 0;
+    for (; rest.size() - at >= size; at += size, ++order.next) {
+      const TokenRow row(layout, order.layer(), order.slot());
+      row.write(lease.pages()[order.page()], reinterpret_cast<const std::byte*>(rest.data() + at));
+    }
+    rest.erase(0, at);
+  });
+  if (!read) return read;
+  cache.commit(tokens);
+  return {};
+}
+
+Result<Snapshot> restore(const SnapshotFile& file, const json& header, const SnapshotHome& home) {
+  if (header.at("fingerprint").get<std::uint64_t>() != home.fingerprint ||
+      header.at("layout") != layout_of(home.pages->layout())) {
+    return Error{ErrorCode::unsupported, "it was saved with another model, or other precision of keys and values"};
+  }
+  auto conversation = Conversation::from(parts_of(header), *home.vocabulary);
+  if (!conversation) return conversation.error();
+  const auto cached = header.at("cached").get<std::int64_t>();
+  if (cached < 0 || cached > std::ssize(conversation->tokens()) ||
+      file.payload_bytes() != payload_bytes(home.pages->layout(), cached)) {
+    return Error{ErrorCode::bad_input, "it tells of " + std::to_string(cached) + " computed tokens, and holds others"};
+  }
+  SamplingParams sampling = sampling_in(header.at("sampling"));
+  if (auto checked = sampling.validate(home.vocabulary->size()); !checked) return checked.error();
+  Snapshot snapshot{bytes_in(header.at("key")), std::move(sampling), std::move(*conversation),
+                    make_cache(home, cached)};
+  if (snapshot.cache.capacity() >= cached && cached > 0) {
+    if (auto filled = fill(file, snapshot.cache, cached); !filled) return filled.error();
+  }
+  return snapshot;
+}
+
+}  // namespace
+
+Result<void> save_snapshot(const std::string& path, const SnapshotHome& home, const std::string& key,
+                           const SamplingParams& sampling, const Conversation& conversation, const KvCache& cache) {
+  const KvLayout& layout = home.pages->layout();
+  const std::int64_t tokens = cache.length();
+  const std::string header = header_of(home, key, sampling, conversation.parts(), tokens);
+  return write_snapshot_file(path, header, payload_bytes(layout, tokens), [&](const WritePart& write) {
+    std::vector<std::byte> rows(TokenRow::bytes(layout) * static_cast<std::size_t>(tokens));
+    for (RowOrder order{tokens}; order.next < tokens * layout.layers;) {
+      std::byte* row = rows.data();
+      for (std::int64_t i = 0; i < tokens; ++i, ++order.next, row += TokenRow::bytes(layout)) {
+        TokenRow(layout, order.layer(), order.slot()).read(cache.pages()[order.page()], row);
+      }
+      if (!write({reinterpret_cast<const char*>(rows.data()), rows.size()})) return;
+    }
+  });
+}
+
+Result<Snapshot> load_snapshot(const std::string& path, const SnapshotHome& home) {
+  auto file = SnapshotFile::open(path);
+  if (!file) return file.error();
+  try {
+    auto snapshot = restore(*file, json::parse(file->header()), home);
+    if (snapshot) return snapshot;
+    return Error{snapshot.error().code, path + ": " + snapshot.error().message};
+  } catch (const json::exception& error) {
+    return Error{ErrorCode::bad_input, path + ": not a saved session: " + error.what()};
+  }
+}
+
+}  // namespace troupe

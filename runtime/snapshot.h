@@ -1,0 +1,44 @@
+// Snapshot: a session in a file, and back: its conversation, and the keys and values of its tokens, so that whoever
+// loads it computes none of them again and goes on with the same bits.
+//
+// The file (little-endian): the 16 bytes of kMagic; u32 version, u32 0; u64 bytes of the header, u64 bytes of the
+// keys and values; the header, JSON as it stands in snapshot.cpp; the keys and values
+//     [layer][token][K | V][kv head][head_dim]
+// in the pool's element type, whatever pages and backends do; u64 Fnv64 of all that stands before. The engine's
+// fingerprint is in the header: of another model, precision or numerics the file is refused.
+// Written whole or not at all (replace_file.h). A file that was changed or cut is refused before a page is taken.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "kernels/result.h"
+#include "runtime/conversation.h"
+#include "runtime/kv/kv_cache.h"
+#include "runtime/sampling_params.h"
+
+namespace troupe {
+
+// Where a snapshot belongs.
+struct SnapshotHome {
+  std::uint64_t fingerprint = 0;  // Engine::fingerprint
+  std::shared_ptr<const Vocabulary> vocabulary;
+  std::shared_ptr<PagePool> pages;
+  std::function<void(std::int64_t pages)> make_room{};  // called when the pool has fewer pages free
+};
+
+struct Snapshot {
+  std::string key;
+  SamplingParams sampling;
+  Conversation conversation;
+  KvCache cache;  // empty when the pool has no room: the tokens are then computed again, to the same bits
+};
+
+// `cache` holds the first tokens of the conversation, and may be that of a fork.
+Result<void> save_snapshot(const std::string& path, const SnapshotHome& home, const std::string& key,
+                           const SamplingParams& sampling, const Conversation& conversation, const KvCache& cache);
+Result<Snapshot> load_snapshot(const std::string& path, const SnapshotHome& home);
+
+}  // namespace troupe
