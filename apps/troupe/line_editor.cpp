@@ -134,9 +134,10 @@ int LineEditor::take_byte(wchar_t& character) {
   return 1;
 }
 
-// The shell may have had the terminal in another mode.
+// The shell may have had the terminal in another mode; libedit draws from where the cursor is.
 void LineEditor::redraw() {
   EditLine* const editor = editor_.get();
+  std::fputc('\r', stdout);
   ::el_resize(editor);
   ::el_set(editor, EL_PREP_TERM, 0);
   ::el_set(editor, EL_PREP_TERM, 1);
