@@ -83,8 +83,8 @@ using HostActor = caf::typed_actor<caf::result<SessionActor>(open_atom, OpenSess
 // session's prompt is computed and its pages can be found; and word that its turn is over: its pages were given back,
 // and it waits for none any more.
 using HostControl = HostActor::extend<caf::result<PageGrant>(reserve_atom, PageRequest, caf::timespan),  //
-                                      caf::result<void>(published_atom, SessionId),                      //
-                                      caf::result<void>(freed_atom, SessionId),                          //
+                                      caf::result<void>(published_atom, SessionId, std::uint64_t),       //
+                                      caf::result<void>(freed_atom, SessionId, std::uint64_t),           //
                                       caf::result<void>(tick_atom)>;
 
 // A session as its host sees it: the batcher to send steps to from now on, or why there will be none; and word that the
@@ -94,6 +94,7 @@ using SessionControl = SessionActor::extend<caf::result<void>(batcher_atom, Batc
                                             caf::result<void>(batcher_atom, caf::error),    //
                                             caf::result<Branch>(fork_atom, std::int64_t),   //
                                             caf::result<bool>(sleep_atom),                  //
+                                            caf::result<void>(tick_atom, std::uint64_t),    //
                                             caf::result<void>(drain_atom)>;
 
 }  // namespace troupe

@@ -29,6 +29,10 @@ Result<void> Turn::validate(std::int64_t vocabulary, std::int64_t context, std::
     return Error{ErrorCode::bad_input,
                  "logprobs is " + std::to_string(logprobs) + "; it must be -1 to " + std::to_string(kMaxLogprobs)};
   }
+  if (time_limit.count() <= 0 || time_limit > kLongestLimit) {
+    return Error{ErrorCode::bad_input,
+                 "the time limit is " + std::to_string(time_limit.count()) + " ms; it must be 1 ms to 30 days"};
+  }
   if (credit < 1) return Error{ErrorCode::bad_input, "credit must be at least 1"};
   if (text.size() > max_text_bytes) {
     return Error{ErrorCode::context_length, "the text has " + std::to_string(text.size()) + " bytes; a context of " +

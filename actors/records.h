@@ -58,6 +58,7 @@ struct Turn {
   std::chrono::milliseconds time_limit{std::chrono::minutes(10)};  // for waiting and computing together
 
   static constexpr std::int32_t kMaxLogprobs = 20;
+  static constexpr std::chrono::hours kLongestLimit{30 * 24};
 
   // max_text_bytes: no text of more bytes can fit `context` tokens.
   Result<void> validate(std::int64_t vocabulary, std::int64_t context, std::size_t max_text_bytes) const;

@@ -1,6 +1,8 @@
 #include "actors/session.h"
 
+#include <algorithm>
 #include <deque>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -46,6 +48,7 @@ class SessionState {
         },
         [this](fork_atom, std::int64_t tokens) { return on_fork(tokens); },
         [this](sleep_atom) { return on_sleep(); },
+        [this](tick_atom, std::uint64_t turn) { on_deadline(turn); },
         [this](drain_atom) {
           draining_ = true;
           if (!work_) self_->quit();
@@ -54,7 +57,7 @@ class SessionState {
   }
 
  private:
-  // -- turns come in ------------------------------------------------------------------------------------------------
+  // -- turns come in --
 
   caf::result<TurnEnd> on_say(Turn turn, SinkActor sink) {
     if (draining_) return to_caf({ErrorCode::shutting_down, "the host is draining and takes no more turns"});
@@ -82,7 +85,7 @@ class SessionState {
     plan();
   }
 
-  // -- planning: which tokens -----------------------------------------------------------------------------------------
+  // -- planning: which tokens --
 
   void plan() {
     work_->job = job_of(work_->turn, conversation_);
@@ -115,8 +118,7 @@ class SessionState {
     reserve();
   }
 
-  // -- queued: pages for the worst case
-  // ---------------------------------------------------------------------------------
+  // -- queued: pages for the worst case --
 
   void reserve() {
     const bool may_be_known = home_.prefixes->keeps_pages() && work_->prompt - cache_.length() > KvLayout::kPageTokens;
@@ -124,12 +126,16 @@ class SessionState {
     auto host = caf::actor_cast<HostControl>(home_.host);
     if (!host) return fail_turn({ErrorCode::shutting_down, "the host is gone"});
     queued_ = true;
-    PageRequest request{id_, key_, std::make_shared<const std::vector<TokenId>>(conversation_.tokens()),
-                        std::make_shared<KvCache>(std::exchange(cache_, KvCache(home_.pages))), work_->worst_case};
+    PageRequest request{id_,
+                        turn_,
+                        key_,
+                        std::make_shared<const std::vector<TokenId>>(conversation_.tokens()),
+                        std::make_shared<KvCache>(std::exchange(cache_, KvCache(home_.pages))),
+                        work_->worst_case};
     self_->request(host, caf::infinite, reserve_atom_v, std::move(request), caf::timespan(work_->turn.time_limit))
         .then(
             [this, turn = turn_](PageGrant& grant) {
-              if (!current(turn)) return give_back(grant);
+              if (!current(turn)) return give_back(grant, turn);
               queued_ = false;
               cache_ = std::move(*grant.cache);
               work_->cached = cache_.length();
@@ -141,25 +147,27 @@ class SessionState {
             });
   }
 
-  void give_back(PageGrant& grant) {
+  void give_back(PageGrant& grant, std::uint64_t turn) {
     grant = {};
-    tell_freed();
+    tell_freed(turn);
   }
 
   // Others may begin with what is committed here. Whoever waits for this session's prompt is told.
-  void publish() { home_.prefixes->publish(key_, conversation_.tokens(), cache_.full_pages()); }
+  void publish() {
+    if (!cache_.computed_here()) return;
+    home_.prefixes->publish(key_, conversation_.tokens(), cache_.full_pages());
+  }
 
   void publish_prompt() {
     publish();
-    if (auto host = caf::actor_cast<HostControl>(home_.host)) self_->send(host, published_atom_v, id_);
+    if (auto host = caf::actor_cast<HostControl>(home_.host)) self_->send(host, published_atom_v, id_, turn_);
   }
 
-  void tell_freed() {
-    if (auto host = caf::actor_cast<HostControl>(home_.host)) self_->send(host, freed_atom_v, id_);
+  void tell_freed(std::uint64_t turn) {
+    if (auto host = caf::actor_cast<HostControl>(home_.host)) self_->send(host, freed_atom_v, id_, turn);
   }
 
-  // -- steps
-  // ------------------------------------------------------------------------------------------------------------
+  // -- steps --
 
   void send_step() {
     Step step;
@@ -209,6 +217,15 @@ class SessionState {
     if (work_->has_credit()) return send_step();
     parked_ = true;
     leave();
+    // Nothing else comes to a parked turn: one look at its deadline, however often it parks.
+    if (watched_turn_ == turn_) return;
+    watched_turn_ = turn_;
+    self_->delayed_send(self_, work_->deadline - Clock::now(), tick_atom_v, turn_);
+  }
+
+  void on_deadline(std::uint64_t turn) {
+    if (!current(turn) || !parked_) return;
+    fail_turn({ErrorCode::timed_out, "the turn's time limit passed while its reader took nothing"});
   }
 
   // An answer in our own error category is about this step; any other, or a failed engine, means that the batcher died
@@ -233,8 +250,7 @@ class SessionState {
 
   void leave() { self_->send(home_.batcher, leave_atom_v, id_); }
 
-  // -- text goes out
-  // ------------------------------------------------------------------------------------------------------
+  // -- text goes out --
 
   void emit(std::optional<TextDelta> delta) {
     if (delta) self_->send(work_->sink, std::move(*delta));
@@ -242,7 +258,7 @@ class SessionState {
 
   void on_credit(std::int32_t deltas) {
     if (!work_ || deltas <= 0) return;
-    work_->credit += deltas;
+    work_->credit = std::min(work_->credit, std::numeric_limits<std::int32_t>::max() - deltas) + deltas;
     if (parked_) send_step();
   }
 
@@ -251,8 +267,7 @@ class SessionState {
     if (work_ && work_->sink && work_->sink.address() == source) end_turn(FinishReason::cancelled);
   }
 
-  // -- turns end
-  // ----------------------------------------------------------------------------------------------------------
+  // -- turns end --
 
   bool current(std::uint64_t turn) const { return work_ && turn_ == turn; }
 
@@ -293,10 +308,8 @@ class SessionState {
     if (was_parked_or_running) publish();
     if (work_->sink) self_->demonitor(work_->sink);
     work_.reset();
-    if (was_parked_or_running) {
-      leave();
-      tell_freed();
-    }
+    if (was_parked_or_running) leave();
+    tell_freed(turn_);
   }
 
   void after_turn() {
@@ -363,14 +376,15 @@ class SessionState {
   std::deque<WaitingTurn> waiting_;
   std::optional<TurnWork> work_;
   std::vector<caf::typed_response_promise<Transcript>> transcripts_;
-  std::optional<Error> broken_;  // the host gave the engine up
-  std::uint64_t turn_ = 0;       // number of the turn in work
-  std::uint64_t epoch_ = 0;      // number of the newest step; answers to older ones are dropped
-  bool in_flight_ = false;       // a step is with the batcher
-  bool lost_ = false;            // its batcher died; the next batcher gets it again
-  bool parked_ = false;          // no credit
-  bool queued_ = false;          // waits for pages
-  bool draining_ = false;        // ends with the last turn in line
+  std::optional<Error> broken_;     // the host gave the engine up
+  std::uint64_t turn_ = 0;          // number of the turn in work
+  std::uint64_t watched_turn_ = 0;  // whose deadline is looked at
+  std::uint64_t epoch_ = 0;         // number of the newest step; answers to older ones are dropped
+  bool in_flight_ = false;          // a step is with the batcher
+  bool lost_ = false;               // its batcher died; the next batcher gets it again
+  bool parked_ = false;             // no credit
+  bool queued_ = false;             // waits for pages
+  bool draining_ = false;           // ends with the last turn in line
 };
 
 }  // namespace

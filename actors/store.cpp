@@ -11,11 +11,9 @@ class StoreState {
  public:
   static constexpr const char* name = "troupe.store";
 
-  StoreState(StoreActor::pointer self, SnapshotHome home) : self_(self), home_(std::move(home)) {}
+  StoreState(StoreActor::pointer, SnapshotHome home) : home_(std::move(home)) {}
 
   StoreActor::behavior_type make_behavior() {
-    // No memory for a file is that file's trouble only.
-    self_->set_exception_handler([](std::exception_ptr& thrown) { return to_caf(from_exception(thrown)); });
     return {[this](save_atom, const Branch& branch, const std::string& path) -> caf::result<bool> {
               auto saved = save_snapshot(path, home_, branch.key, branch.sampling, *branch.conversation, *branch.cache);
               if (!saved) return to_caf(saved.error());
@@ -31,7 +29,6 @@ class StoreState {
   }
 
  private:
-  StoreActor::pointer self_;
   SnapshotHome home_;
 };
 

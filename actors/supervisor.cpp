@@ -20,9 +20,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A long session of a large model is gigabytes, and disks are slow.
-constexpr auto kFileLimit = std::chrono::minutes(30);
-
 // A session on the list of the living. Weak: the list must not keep a session alive that its owner has dropped.
 struct Living {
   SessionId id;
@@ -64,13 +61,13 @@ class SupervisorState {
         [this](reserve_atom, PageRequest& request, caf::timespan limit) {
           return on_reserve(std::move(request), limit);
         },
-        [this](published_atom, SessionId session) {
-          admission_.published(session);
+        [this](published_atom, SessionId session, std::uint64_t turn) {
+          admission_.published(session, turn);
           relieve();
         },
-        [this](freed_atom, SessionId session) {
+        [this](freed_atom, SessionId session, std::uint64_t turn) {
           if (const auto& sender = self_->current_sender()) idle_.add(caf::actor_cast<caf::actor_addr>(sender));
-          admission_.leave(session);
+          admission_.leave(session, turn);
           relieve();
         },
         [this](tick_atom) { on_tick(); },
@@ -83,7 +80,7 @@ class SupervisorState {
     return static_cast<std::int64_t>(std::min(pages, static_cast<std::uint64_t>(engine_->pages()->total())));
   }
 
-  // -- sessions -------------------------------------------------------------------------------------------------------
+  // -- sessions --
 
   caf::result<SessionActor> on_open(OpenSession opening) {
     if (auto refused = refuse()) return to_caf(*refused);
@@ -101,7 +98,7 @@ class SupervisorState {
   caf::result<bool> on_save(const SessionActor& session, const std::string& path) {
     auto promise = self_->make_response_promise<bool>();
     branch_off(session, -1, promise, [this, promise, path](Branch& branch) mutable {
-      self_->request(store_, kFileLimit, save_atom_v, std::move(branch), path)
+      self_->request(store_, SupervisorOptions::kFileLimit, save_atom_v, std::move(branch), path)
           .then([promise](bool saved) mutable { promise.deliver(saved); },
                 [promise](caf::error& error) mutable { promise.deliver(std::move(error)); });
     });
@@ -111,7 +108,7 @@ class SupervisorState {
   caf::result<SessionActor> on_load(const std::string& path) {
     if (auto refused = refuse()) return to_caf(*refused);
     auto promise = self_->make_response_promise<SessionActor>();
-    self_->request(store_, kFileLimit, load_atom_v, path)
+    self_->request(store_, SupervisorOptions::kFileLimit, load_atom_v, path)
         .then([this, promise](Branch& branch) mutable { deliver(promise, branch); },
               [promise](caf::error& error) mutable { promise.deliver(std::move(error)); });
     return promise;
@@ -146,9 +143,12 @@ class SupervisorState {
 
   SessionActor spawn(Branch branch) {
     const SessionId id = ++last_session_;
+    const bool has_pages = branch.cache->capacity() > 0;
     SessionControl session = spawn_session(self_->system(), home(), id, std::move(branch));
     self_->monitor(session);
     sessions_.emplace(session.address(), Living{id, caf::actor_cast<caf::weak_actor_ptr>(session)});
+    if (has_pages) idle_.add(session.address());
+    if (hangs_) self_->send(session, batcher_atom_v, to_caf(hang()));
     return SessionActor(session);
   }
 
@@ -180,7 +180,7 @@ class SupervisorState {
     }
   }
 
-  // -- pages ----------------------------------------------------------------------------------------------------------
+  // -- pages --
 
   caf::result<PageGrant> on_reserve(PageRequest request, caf::timespan limit) {
     idle_.remove(caf::actor_cast<caf::actor_addr>(self_->current_sender()));
@@ -219,8 +219,7 @@ class SupervisorState {
     relieve();
   }
 
-  // -- the batcher and the text actor
-  // -----------------------------------------------------------------------------------
+  // -- the batcher and the text actor --
 
   void start_batcher() {
     launch_began_ = std::make_shared<LaunchClock>(0);
@@ -236,7 +235,7 @@ class SupervisorState {
   }
 
   void start_store() {
-    SnapshotHome home{engine_->fingerprint(), text_->vocabulary, engine_->pages(),
+    SnapshotHome home{engine_->fingerprint(), text_->vocabulary, engine_->pages(), engine_->context(),
                       [prefixes = prefixes_](std::int64_t pages) { prefixes->evict(pages); }};
     store_ = spawn_store(self_->system(), std::move(home), options_.detached);
     self_->monitor(store_);
@@ -279,20 +278,21 @@ class SupervisorState {
     if (sessions_.empty()) answer_drain(true);
   }
 
+  static Error hang() { return {ErrorCode::engine_failed, "the launch in work does not end"}; }
+
   void watch_launch(Clock::time_point now) {
     const bool hangs = watch_.hangs(now, launch_began_->load());
     if (hangs == hangs_) return;
     hangs_ = hangs;
     if (hangs) {
       log_error("the launch in work does not end: its turns are failed");
-      tell_sessions(batcher_atom_v, to_caf({ErrorCode::engine_failed, "the launch in work does not end"}));
+      tell_sessions(batcher_atom_v, to_caf(hang()));
     } else if (!failed_) {
       tell_sessions(batcher_atom_v, batcher_);
     }
   }
 
-  // -- the host as others see it
-  // ------------------------------------------------------------------------------------------
+  // -- the host as others see it --
 
   HostInfo describe() const {
     HostInfo info;
@@ -323,7 +323,7 @@ class SupervisorState {
     if (sessions_.empty()) return true;
     tell_sessions(drain_atom_v);
     auto promise = self_->make_response_promise<bool>();
-    drains_.emplace_back(Clock::now() + limit, promise);
+    drains_.emplace_back(Clock::now() + std::min<caf::timespan>(limit, Turn::kLongestLimit), promise);
     return promise;
   }
 

@@ -35,6 +35,8 @@ struct SupervisorOptions {
   static constexpr int kRestarts = 3;
   static constexpr std::chrono::seconds kRestartWindow{10};
   static constexpr std::chrono::milliseconds kTick{250};
+  // A long session of a large model is gigabytes, and disks are slow.
+  static constexpr std::chrono::minutes kFileLimit{30};
 };
 
 HostControl spawn_supervisor(caf::actor_system& system, std::shared_ptr<Engine> engine, SupervisorOptions options);

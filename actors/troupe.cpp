@@ -67,10 +67,14 @@ struct Host::State {
   // One request from a thread that is no actor.
   template <class Answer, class... Message>
   Result<Answer> ask(const Message&... message) {
+    return ask_within<Answer>(kAnswerLimit, message...);
+  }
+  template <class Answer, class... Message>
+  Result<Answer> ask_within(caf::timespan limit, const Message&... message) {
     if (inside_actor_thread) return called_inside();
     caf::scoped_actor self{system};
     Result<Answer> answer = gone();
-    self->request(actor, kAnswerLimit, message...)
+    self->request(actor, limit, message...)
         .receive([&](Answer& value) { answer = std::move(value); },
                  [&](caf::error& error) { answer = from_caf(error); });
     return answer;
@@ -164,7 +168,7 @@ Result<Session> Session::fork(std::int64_t tokens) const {
 Result<void> Session::save(const std::string& path) const {
   auto host = state_->host.lock();
   if (!host) return gone();
-  auto saved = host->ask<bool>(save_atom_v, state_->actor, path);
+  auto saved = host->ask_within<bool>(SupervisorOptions::kFileLimit, save_atom_v, state_->actor, path);
   if (!saved) return saved.error();
   return {};
 }
@@ -196,7 +200,7 @@ Result<Session> Host::open_session(const OpenSession& opening) {
 }
 
 Result<Session> Host::load_session(const std::string& path) {
-  auto actor = state_->ask<SessionActor>(load_atom_v, path);
+  auto actor = state_->ask_within<SessionActor>(SupervisorOptions::kFileLimit, load_atom_v, path);
   if (!actor) return actor.error();
   return Session(std::make_shared<Session::State>(state_, std::move(*actor)));
 }

@@ -1,6 +1,7 @@
 #include "runtime/admission.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace troupe {
@@ -32,8 +33,9 @@ std::optional<Error> Admission::refuse(const PageRequest& request) const {
                                                " pages of 16 tokens; the whole pool has " + total +
                                                ": ask for fewer tokens or give more --kv-memory"};
   }
-  if (line_.size() < kLineLimit) return std::nullopt;
-  return Error{ErrorCode::overloaded, std::to_string(line_.size()) + " turns wait for KV memory (" +
+  const auto for_pages = std::ranges::count_if(line_, [](const Waiter& waiter) { return !waiter.leader; });
+  if (for_pages < kLineLimit) return std::nullopt;
+  return Error{ErrorCode::overloaded, std::to_string(for_pages) + " turns wait for KV memory (" +
                                           std::to_string(pool_->free()) + " of " + total +
                                           " pages free): try again later"};
 }
@@ -58,16 +60,21 @@ Admission::Outcome Admission::admit(Waiter& waiter) {
   PageRequest& request = waiter.request;
   if (waiter.leader && leaders_.contains(*waiter.leader)) return Outcome::follows;
   // The last token is always computed: somebody has to produce the next one.
-  const auto prefix = index_->find(request.key, std::span(*request.prompt).first(request.prompt->size() - 1));
+  const auto before_last = std::span(*request.prompt).first(request.prompt->size() - 1);
+  const auto prefix = index_->find(request.key, before_last);
   const std::int64_t found = std::ssize(prefix->ids) * kPage, own = request.cache->length();
   waiter.leader = leader_for(request, std::max(found, own));
   if (waiter.leader) return Outcome::follows;
-  if (found > own) {
-    *request.cache = KvCache(pool_);
-    request.cache->begin_with(*prefix);
-  }
-  if (!reserve(*request.cache, request.worst_case)) return Outcome::no_pages;
-  if (index_->keeps_pages()) leaders_[request.session] = {request.key, request.prompt, request.cache->length()};
+  // What was found is held only while there is hope: a turn in line must not keep pages that it has not computed.
+  KvCache anew(pool_);
+  if (found > own) anew.begin_with(*prefix);
+  KvCache& cache = found > own ? anew : *request.cache;
+  if (!reserve(cache, request.worst_case)) return Outcome::no_pages;
+  if (found > own) *request.cache = std::move(anew);
+  index_->count(std::ssize(before_last), found > own ? found : 0);
+  running_[request.session] = request.turn;
+  if (index_->keeps_pages())
+    leaders_[request.session] = {request.turn, request.key, request.prompt, std::max(found, own)};
   waiter.answer(PageGrant{std::move(request.cache)});
   return Outcome::admitted;
 }
@@ -89,6 +96,7 @@ bool Admission::reserve(KvCache& cache, std::int64_t tokens) {
 }
 
 bool Admission::reclaim() {
+  if (!running_.empty()) return false;
   const auto holder =
       std::find_if(line_.rbegin(), line_.rend(), [](const Waiter& one) { return one.request.cache->capacity() > 0; });
   if (holder == line_.rend()) return false;
@@ -96,14 +104,31 @@ bool Admission::reclaim() {
   return true;
 }
 
-void Admission::published(SessionId session) {
-  if (leaders_.erase(session) > 0) serve();
+void Admission::published(SessionId session, std::uint64_t turn) {
+  const auto leader = leaders_.find(session);
+  if (leader == leaders_.end() || leader->second.turn != turn) return;
+  leaders_.erase(leader);
+  serve();
+}
+
+void Admission::leave(SessionId session, std::uint64_t turn) {
+  forget(session, turn);
+  serve();
 }
 
 void Admission::leave(SessionId session) {
-  std::erase_if(line_, [session](const Waiter& waiter) { return waiter.request.session == session; });
-  leaders_.erase(session);
-  serve();
+  leave(session, std::numeric_limits<std::uint64_t>::max());
+}
+
+void Admission::forget(SessionId session, std::uint64_t turn) {
+  std::erase_if(line_,
+                [&](const Waiter& waiter) { return waiter.request.session == session && waiter.request.turn <= turn; });
+  if (const auto leader = leaders_.find(session); leader != leaders_.end() && leader->second.turn <= turn) {
+    leaders_.erase(leader);
+  }
+  if (const auto running = running_.find(session); running != running_.end() && running->second <= turn) {
+    running_.erase(running);
+  }
 }
 
 void Admission::drop_late(TimePoint now) {

@@ -34,7 +34,8 @@ namespace troupe {
 // What a session asks for before a turn. It hands over its cache, which may be empty.
 struct PageRequest {
   SessionId session = 0;
-  std::string key;                                     // prefixes are shared inside one key
+  std::uint64_t turn = 0;  // rising; what a session says of an older turn changes nothing of a newer one
+  std::string key;         // prefixes are shared inside one key
   std::shared_ptr<const std::vector<TokenId>> prompt;  // all tokens before the answer
   std::shared_ptr<KvCache> cache;                      // holds the first of them; not lent
   std::int64_t worst_case = 0;                         // tokens that the cache may have to hold
@@ -49,7 +50,8 @@ class Admission {
  public:
   using Answer = std::function<void(Result<PageGrant>)>;
 
-  static constexpr std::size_t kLineLimit = 256;
+  // Turns that wait for pages. Those that wait for a prefix are not limited: the pages may well be there.
+  static constexpr std::int64_t kLineLimit = 256;
 
   Admission(std::shared_ptr<PagePool> pool, std::shared_ptr<PrefixIndex> index);
 
@@ -58,16 +60,19 @@ class Admission {
   void push(PageRequest request, TimePoint deadline, Answer answer);
   // Pages have been given back.
   void serve();
-  // The session's prompt is computed and in the index.
-  void published(SessionId session);
-  // The session's turn is over: it waits for nothing and computes nothing.
+  // The turn's prompt is computed and in the index.
+  void published(SessionId session, std::uint64_t turn);
+  // The turn is over: it waits for nothing and computes nothing.
+  void leave(SessionId session, std::uint64_t turn);
+  // The session is no more.
   void leave(SessionId session);
   void drop_late(TimePoint now);
 
   std::size_t waiting() const { return line_.size(); }
   // The first in line could be admitted if there were more pages.
   bool short_of_pages() const { return short_; }
-  // Takes the cache of the last in line that holds pages; if only the first does, its own. False: nobody does.
+  // Takes the cache of the last in line that holds pages; if only the first does, its own. False: nobody does, or a
+  // turn is running whose pages will come back.
   bool reclaim();
 
  private:
@@ -79,6 +84,7 @@ class Admission {
   };
   // Who computes its prompt from `from` on.
   struct Leader {
+    std::uint64_t turn = 0;
     std::string key;
     std::shared_ptr<const std::vector<TokenId>> prompt;
     std::int64_t from = 0;
@@ -88,6 +94,7 @@ class Admission {
   Outcome admit(Waiter& waiter);
   std::optional<SessionId> leader_for(const PageRequest& request, std::int64_t known) const;
   bool reserve(KvCache& cache, std::int64_t tokens);
+  void forget(SessionId session, std::uint64_t turn);
   std::optional<Error> refuse(const PageRequest& request) const;
 
   std::shared_ptr<PagePool> pool_;
@@ -95,6 +102,7 @@ class Admission {
   std::deque<Waiter> line_;
   bool short_ = false;
   std::unordered_map<SessionId, Leader> leaders_;
+  std::unordered_map<SessionId, std::uint64_t> running_;  // turns that were admitted
 };
 
 }  // namespace troupe

@@ -1,6 +1,7 @@
 #include "runtime/conversation.h"
 
 #include <algorithm>
+#include <functional>
 #include <span>
 #include <utility>
 
@@ -30,7 +31,9 @@ Result<Conversation> Conversation::from(Parts parts, const Vocabulary& vocabular
   const auto fits = [&](const Mark& mark) {
     return mark.tokens >= 0 && mark.tokens <= std::ssize(parts.tokens) && mark.messages <= parts.messages.size();
   };
-  if (parts.marks.empty() || parts.marks.front().tokens != 0 || !std::ranges::all_of(parts.marks, fits)) {
+  const auto rises = [](const Mark& a, const Mark& b) { return a.tokens <= b.tokens && a.messages <= b.messages; };
+  const bool ordered = std::ranges::adjacent_find(parts.marks, std::not_fn(rises)) == parts.marks.end();
+  if (parts.marks.empty() || parts.marks.front().tokens != 0 || !ordered || !std::ranges::all_of(parts.marks, fits)) {
     return Error{ErrorCode::bad_input, "its messages and tokens do not fit each other"};
   }
   Conversation all(std::move(parts.messages), std::move(parts.tokens), vocabulary);
@@ -72,12 +75,13 @@ void Conversation::begin(const PromptJob& job, PromptPlan plan) {
   old_text_ = text_;
   old_marks_ = marks_;
   chat_turn_ = job.kind == PromptJob::Kind::chat;
+  finishes_ = job.kind == PromptJob::Kind::tokens && job.tokens.empty() && marks_.back().answering;
   if (chat_turn_) messages_ = job.messages;
   tokens_.resize(static_cast<std::size_t>(plan.keep));
   tokens_.insert(tokens_.end(), plan.fresh.begin(), plan.fresh.end());
   text_ = std::move(plan.text);
   std::erase_if(marks_, [&](const Mark& one) { return one.tokens > plan.keep; });
-  mark(chat_turn_);
+  if (!finishes_) mark(chat_turn_);
   old_leftover_ = std::exchange(leftover_, {});
 }
 
@@ -87,7 +91,17 @@ void Conversation::end(const Answer& answer, const Vocabulary& vocabulary) {
   text_ += detokenize(vocabulary, std::span(tokens).first(answer.keep()), ControlTokens::write);
   leftover_ = chat_turn_ ? std::string() : answer.leftover();  // a chat has it in its message
   if (chat_turn_) messages_.push_back({"assistant", answer.text()});
+  if (finishes_) finish_message(answer, vocabulary);
   mark(false);
+}
+
+// The message from its first token on: it may have been cut inside a character.
+void Conversation::finish_message(const Answer& answer, const Vocabulary& vocabulary) {
+  const Mark& asked = marks_.back();
+  messages_.resize(asked.messages);
+  const auto tokens = std::span(tokens_).subspan(static_cast<std::size_t>(asked.tokens));
+  messages_.push_back({"assistant", detokenize(vocabulary, tokens, ControlTokens::skip) + answer.leftover()});
+  leftover_.clear();
 }
 
 void Conversation::mark(bool answering) {

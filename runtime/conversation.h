@@ -61,6 +61,7 @@ class Conversation {
  private:
   PromptJob job(PromptJob::Kind kind) const;
   void mark(bool answering);
+  void finish_message(const Answer& answer, const Vocabulary& vocabulary);
 
   std::vector<Message> messages_;
   std::vector<TokenId> tokens_;
@@ -75,6 +76,7 @@ class Conversation {
   std::vector<Mark> old_marks_;
   std::string old_leftover_;
   bool chat_turn_ = false;
+  bool finishes_ = false;  // the turn goes on with an answer that was cut
 };
 
 }  // namespace troupe

@@ -32,7 +32,7 @@ Result<Target> find_target(const std::string& path) {
   if (::stat(path.c_str(), &found) == 0) {
     if (!S_ISREG(found.st_mode)) return refused(path, "not a regular file");
     if (::access(path.c_str(), W_OK) != 0) return failed(path, "cannot write");
-    target.mode = found.st_mode & 07777;
+    target.mode = found.st_mode & 0777;
   } else if (errno != ENOENT) {
     return failed(path, "cannot write");
   } else if (::lstat(path.c_str(), &found) == 0) {

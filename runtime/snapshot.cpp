@@ -1,7 +1,9 @@
 #include "runtime/snapshot.h"
 
 #include <cstring>
+#include <new>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <utility>
 
 #include "runtime/snapshot_file.h"
@@ -10,6 +12,27 @@ namespace troupe {
 namespace {
 
 using nlohmann::json;
+
+struct Nonsense : std::runtime_error {
+  using runtime_error::runtime_error;
+};
+
+// Our headers are nested four deep. A level costs the parser 80 bytes and the file one.
+bool too_deep(std::string_view text) {
+  constexpr int kDeepest = 8;
+  int depth = 0;
+  bool quoted = false;
+  for (std::size_t i = 0; i < text.size() && depth <= kDeepest; ++i) {
+    if (quoted && text[i] == '\\') {
+      ++i;
+    } else if (text[i] == '"') {
+      quoted = !quoted;
+    } else if (!quoted) {
+      depth += (text[i] == '[' || text[i] == '{') - (text[i] == ']' || text[i] == '}');
+    }
+  }
+  return depth > kDeepest;
+}
 
 // JSON's strings are UTF-8, a session's text may end in half a character: every byte stands as the code point of its
 // number. (JSON and not a binary form of it: their parsers call themselves once a level, and a file can have millions.)
@@ -131,15 +154,26 @@ std::string header_of(const SnapshotHome& home, const std::string& key, const Sa
   return header.dump();
 }
 
+// JSON's numbers are of any size and kind; a cast of what does not fit means nothing.
+template <class Number>
+Number whole_number(const json& value) {
+  if (value.is_number_unsigned() && std::in_range<Number>(value.get<std::uint64_t>())) return value.get<Number>();
+  if (value.is_number_integer() && !value.is_number_unsigned() && std::in_range<Number>(value.get<std::int64_t>())) {
+    return value.get<Number>();
+  }
+  throw Nonsense("a number in it is none of a token or a place");
+}
+
 Conversation::Parts parts_of(const json& header) {
   Conversation::Parts parts;
-  parts.tokens = header.at("tokens").get<std::vector<TokenId>>();
+  for (const json& token : header.at("tokens")) parts.tokens.push_back(whole_number<TokenId>(token));
   parts.leftover = bytes_in(header.at("leftover"));
   for (const json& message : header.at("messages")) {
     parts.messages.push_back({bytes_in(message.at(0)), bytes_in(message.at(1))});
   }
   for (const json& mark : header.at("marks")) {
-    parts.marks.push_back({mark.at(0).get<std::int64_t>(), mark.at(1).get<std::size_t>(), mark.at(2).get<bool>()});
+    parts.marks.push_back(
+        {whole_number<std::int64_t>(mark.at(0)), whole_number<std::size_t>(mark.at(1)), mark.at(2).get<bool>()});
   }
   return parts;
 }
@@ -171,6 +205,7 @@ Result<void> fill(const SnapshotFile& file, KvCache& cache, std::int64_t tokens)
   });
   if (!read) return read;
   cache.commit(tokens);
+  cache.mark_foreign();  // the checksum says that it is what was written, not who wrote it
   return {};
 }
 
@@ -181,7 +216,12 @@ Result<Snapshot> restore(const SnapshotFile& file, const json& header, const Sna
   }
   auto conversation = Conversation::from(parts_of(header), *home.vocabulary);
   if (!conversation) return conversation.error();
-  const auto cached = header.at("cached").get<std::int64_t>();
+  if (home.context > 0 && std::ssize(conversation->tokens()) > home.context) {
+    return Error{ErrorCode::context_length, "it has " + std::to_string(conversation->tokens().size()) +
+                                                " tokens; the context holds " + std::to_string(home.context) +
+                                                " (--context)"};
+  }
+  const auto cached = whole_number<std::int64_t>(header.at("cached"));
   if (cached < 0 || cached > std::ssize(conversation->tokens()) ||
       file.payload_bytes() != payload_bytes(home.pages->layout(), cached)) {
     return Error{ErrorCode::bad_input, "it tells of " + std::to_string(cached) + " computed tokens, and holds others"};
@@ -202,26 +242,38 @@ Result<void> save_snapshot(const std::string& path, const SnapshotHome& home, co
                            const SamplingParams& sampling, const Conversation& conversation, const KvCache& cache) {
   const KvLayout& layout = home.pages->layout();
   const std::int64_t tokens = cache.length();
-  const std::string header = header_of(home, key, sampling, conversation.parts(), tokens);
-  return write_snapshot_file(path, header, payload_bytes(layout, tokens), [&](const WritePart& write) {
-    std::vector<std::byte> rows(TokenRow::bytes(layout) * static_cast<std::size_t>(tokens));
-    for (RowOrder order{tokens}; order.next < tokens * layout.layers;) {
-      std::byte* row = rows.data();
-      for (std::int64_t i = 0; i < tokens; ++i, ++order.next, row += TokenRow::bytes(layout)) {
-        TokenRow(layout, order.layer(), order.slot()).read(cache.pages()[order.page()], row);
+  try {
+    const std::string header = header_of(home, key, sampling, conversation.parts(), tokens);
+    return write_snapshot_file(path, header, payload_bytes(layout, tokens), [&](const WritePart& write) {
+      constexpr std::size_t kPart = std::size_t{1} << 20;
+      const std::size_t size = TokenRow::bytes(layout);
+      std::vector<std::byte> rows;
+      for (RowOrder order{tokens}; order.next < tokens * layout.layers; ++order.next) {
+        rows.resize(rows.size() + size);
+        TokenRow(layout, order.layer(), order.slot())
+            .read(cache.pages()[order.page()], rows.data() + rows.size() - size);
+        if (rows.size() < kPart && order.next + 1 < tokens * layout.layers) continue;
+        if (!write({reinterpret_cast<const char*>(rows.data()), rows.size()})) return;
+        rows.clear();
       }
-      if (!write({reinterpret_cast<const char*>(rows.data()), rows.size()})) return;
-    }
-  });
+    });
+  } catch (const std::bad_alloc&) {
+    return Error{ErrorCode::out_of_memory, path + ": no memory to save this session"};
+  }
 }
 
 Result<Snapshot> load_snapshot(const std::string& path, const SnapshotHome& home) {
   auto file = SnapshotFile::open(path);
   if (!file) return file.error();
   try {
+    if (too_deep(file->header())) throw Nonsense("its header is nested too deep");
     auto snapshot = restore(*file, json::parse(file->header()), home);
     if (snapshot) return snapshot;
     return Error{snapshot.error().code, path + ": " + snapshot.error().message};
+  } catch (const std::bad_alloc&) {
+    return Error{ErrorCode::out_of_memory, path + ": no memory to load this session"};
+  } catch (const Nonsense& error) {
+    return Error{ErrorCode::bad_input, path + ": not a saved session: " + error.what()};
   } catch (const json::exception& error) {
     return Error{ErrorCode::bad_input, path + ": not a saved session: " + error.what()};
   }

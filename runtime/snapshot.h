@@ -26,6 +26,7 @@ struct SnapshotHome {
   std::uint64_t fingerprint = 0;  // Engine::fingerprint
   std::shared_ptr<const Vocabulary> vocabulary;
   std::shared_ptr<PagePool> pages;
+  std::int64_t context = 0;                             // tokens a session may hold; 0: any number
   std::function<void(std::int64_t pages)> make_room{};  // called when the pool has fewer pages free
 };
 

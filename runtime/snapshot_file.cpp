@@ -18,7 +18,7 @@ static_assert(std::endian::native == std::endian::little, "the file's numbers ar
 
 constexpr char kMagic[16] = {'t', 'r', 'o', 'u', 'p', 'e', ' ', 's', 'e', 's', 's', 'i', 'o', 'n', '\r', '\n'};
 constexpr std::uint32_t kVersion = 1;
-constexpr std::uint64_t kLongestHeader = std::uint64_t{1} << 30;
+constexpr std::uint64_t kLongestHeader = std::uint64_t{32} << 20;  // a million tokens, and their text
 constexpr std::size_t kPart = std::size_t{1} << 20;
 
 struct Frame {

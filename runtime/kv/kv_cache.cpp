@@ -41,6 +41,7 @@ KvCache& KvCache::operator=(KvCache&& other) noexcept {
   source_ = std::move(other.source_);
   revoked_ = std::move(other.revoked_);
   length_ = std::exchange(other.length_, 0);
+  computed_here_ = other.computed_here_;
   return *this;
 }
 
@@ -120,6 +121,7 @@ KvCache KvCache::fork(std::int64_t length) const {
   if (pages > full) run_->pool->share(run.ids[full], static_cast<int>(length % KvLayout::kPageTokens));
   run.shared = pages;
   branch.length_ = length;
+  branch.computed_here_ = computed_here_;
   return branch;
 }
 

@@ -82,6 +82,9 @@ class KvCache {
   KvCache fork(std::int64_t length) const;
   // Where the committed tokens are, for reading. Not of a cache that has pages to write to already (see fork).
   std::byte* const* pages() const;
+  // False when anything in it came from outside, a file say: then nobody else may begin with its pages.
+  bool computed_here() const { return computed_here_; }
+  void mark_foreign() { computed_here_ = false; }
   // The pages whose 16 tokens are all committed.
   std::span<const PageId> full_pages() const;
   // Gives back the pages past `tokens` (never below length()).
@@ -106,6 +109,7 @@ class KvCache {
   std::shared_ptr<PageRun> source_;  // whose content the page of position length() still has to get
   std::shared_ptr<std::atomic<bool>> revoked_;
   std::int64_t length_ = 0;
+  bool computed_here_ = true;
 };
 
 }  // namespace troupe

@@ -27,8 +27,6 @@ PrefixIndex::~PrefixIndex() {
 std::unique_ptr<PageRun> PrefixIndex::find(const std::string& key, std::span<const TokenId> tokens) {
   auto run = std::make_unique<PageRun>(pool_);
   const std::lock_guard lock(mutex_);
-  ++counters_.lookups;
-  counters_.tokens_asked += tokens.size();
   const auto known = roots_.find(key);
   if (known == roots_.end()) return run;
   Node* at = &known->second;
@@ -40,7 +38,6 @@ std::unique_ptr<PageRun> PrefixIndex::find(const std::string& key, std::span<con
   }
   pool_->share(run->ids);
   run->shared = run->ids.size();
-  counters_.tokens_found += kBlock * run->ids.size();
   touch_path(at);
   return run;
 }
@@ -62,6 +59,13 @@ void PrefixIndex::publish(const std::string& key, std::span<const TokenId> token
 std::int64_t PrefixIndex::evict(std::int64_t count) {
   const std::lock_guard lock(mutex_);
   return evict_unused(count);
+}
+
+void PrefixIndex::count(std::int64_t asked, std::int64_t found) {
+  const std::lock_guard lock(mutex_);
+  ++counters_.lookups;
+  counters_.tokens_asked += static_cast<std::uint64_t>(asked);
+  counters_.tokens_found += static_cast<std::uint64_t>(found);
 }
 
 PrefixCounters PrefixIndex::counters() const {

@@ -26,8 +26,8 @@ namespace troupe {
 // Totals of an index since it was made, and the pages it holds now.
 struct PrefixCounters {
   std::int64_t pages = 0;
-  std::uint64_t lookups = 0;
-  std::uint64_t tokens_asked = 0, tokens_found = 0;  // in these lookups
+  std::uint64_t lookups = 0;                         // turns that looked
+  std::uint64_t tokens_asked = 0, tokens_found = 0;  // by these
   std::uint64_t pages_evicted = 0;
 };
 
@@ -47,6 +47,8 @@ class PrefixIndex {
   // Gives back up to `count` pages; how many it could.
   std::int64_t evict(std::int64_t count);
 
+  // A turn was admitted that asked for so many tokens and got so many.
+  void count(std::int64_t asked, std::int64_t found);
   PrefixCounters counters() const;
 
  private:

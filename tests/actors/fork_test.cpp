@@ -120,6 +120,31 @@ TEST_F(Forks, keep_the_messages_up_to_where_they_parted) {
   EXPECT_EQ(messages(5).size(), 1u);
 }
 
+TEST_F(Forks, an_answer_that_a_fork_finishes_is_part_of_its_chat) {
+  Turn turn;
+  turn.text = "Hello there";
+  turn.limits.max_tokens = 12;
+  turn.sampling = plain_ascii(*lab_.engine().text().vocabulary);
+  const SessionActor origin = lab_.open({.system = "Be brief.", .past = {}, .sampling = {}, .key = {}});
+  const auto one = lab_.say(origin, turn);
+  ASSERT_TRUE(one) << one.error().message;
+  Turn question = turn;
+  question.text = "And now?";
+  for (std::int64_t said : {0, 3, 11}) {
+    const SessionActor branch = fork(origin, one->prompt_tokens + said);
+    Turn rest = go_on(static_cast<int>(std::ssize(one->tokens) - said));
+    rest.sampling = turn.sampling;
+    answer(branch, rest);
+    const SessionActor whole = fork(origin);
+    EXPECT_EQ(lab_.ask<Transcript>(branch, transcript_atom_v)->messages,
+              lab_.ask<Transcript>(whole, transcript_atom_v)->messages);
+    const auto here = lab_.say(branch, question), there = lab_.say(whole, question);
+    ASSERT_TRUE(here && there);
+    EXPECT_EQ(here->prompt_tokens, there->prompt_tokens) << "after " << said;
+    EXPECT_EQ(here->tokens, there->tokens) << "after " << said;
+  }
+}
+
 TEST_F(Forks, outside_the_history_or_the_house_are_refused) {
   const SessionActor origin = lab_.open();
   answer(origin, token_turn(prompt(1, 10), 5));

@@ -171,5 +171,32 @@ TEST(Prefix, nothing_is_shared_where_it_is_switched_off) {
   EXPECT_EQ(lab.describe().prefixes.pages, 0);
 }
 
+TEST(Prefix, any_number_may_wait_for_one_prefix_while_there_are_pages) {
+  Gate gate;
+  EngineOptions large = lab_options();
+  large.kv_memory = std::uint64_t{64} << 20;
+  ActorLab lab(gate.options(), large);
+  gate.engine = lab.shared_engine();
+  Arrivals arrivals(lab, 300, 400);
+  arrivals.wait_for_line();
+  gate.all_there.count_down();
+  EXPECT_EQ(arrivals.expect_solo_answers(), 299 * 400);
+}
+
+TEST(Prefix, a_turn_is_counted_once_however_long_it_waits) {
+  ActorLab lab;
+  KvCache hold(lab.engine().pages());
+  ASSERT_TRUE(hold.reserve(16 * (lab.engine().pages()->total() - 2)));
+  auto waiting = lab.self()->request(lab.open(), std::chrono::seconds(60), say_atom_v, turn_with(200, 1));
+  while (lab.describe().waiting == 0) std::this_thread::yield();
+  for (int i = 0; i < 5; ++i) lab.self()->send(lab.host(), freed_atom_v, SessionId{99}, std::uint64_t{1});
+  EXPECT_EQ(lab.describe().prefixes.lookups, 0u);
+  hold = KvCache(lab.engine().pages());
+  lab.self()->send(lab.host(), freed_atom_v, SessionId{99}, std::uint64_t{1});
+  waiting.receive([](TurnEnd&) {}, [](caf::error& error) { ADD_FAILURE() << caf::to_string(error); });
+  EXPECT_EQ(lab.describe().prefixes.lookups, 1u);
+  EXPECT_EQ(lab.describe().prefixes.tokens_asked, 202u);
+}
+
 }  // namespace
 }  // namespace troupe::test

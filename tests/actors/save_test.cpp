@@ -1,5 +1,6 @@
 // Sessions outlive their host: saved at any moment, loaded by another, they go on as if nothing had been.
 #include "actors/troupe.h"
+#include "runtime/snapshot_file.h"
 #include "tests/actors/actor_lab.h"
 
 namespace troupe::test {
@@ -90,6 +91,38 @@ TEST(Save, a_house_gets_its_pages_back_from_sessions_that_were_loaded) {
   }
   lab.self()->send(session, close_atom_v);
   EXPECT_EQ(lab.free_pages_at_rest(), all);
+}
+
+// The checksum of a file says that it is what was written, not who wrote it.
+TEST(Save, what_comes_from_a_file_is_found_by_nobody_else) {
+  const ScratchFolder folder;
+  ActorLab lab;
+  const SessionActor session = lab.open();
+  ASSERT_TRUE(lab.say(session, token_turn(prompt(9, 64), 2)));
+  ASSERT_TRUE(lab.ask<bool>(lab.host(), save_atom_v, session, folder.file("good")));
+  {
+    const auto file = SnapshotFile::open(folder.file("good"));
+    ASSERT_TRUE(file);
+    std::string payload;
+    ASSERT_TRUE(file->read_payload([&](std::string_view part) { payload += part; }));
+    for (std::size_t i = 0; i + 64 < payload.size(); i += 64) std::swap(payload[i], payload[i + 32]);
+    std::string header = file->header();
+    header.replace(header.find("\"key\":\"\""), 8, "\"key\":\"victim\"");
+    ASSERT_TRUE(write_snapshot_file(folder.file("bad"), header, payload.size(),
+                                    [&](const WritePart& write) { write(payload); }));
+  }
+  const auto loaded = lab.ask<SessionActor>(lab.host(), load_atom_v, folder.file("bad"));
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  ASSERT_TRUE(lab.say(*loaded, token_turn(prompt(3, 3), 2)));
+  const auto fork = lab.ask<SessionActor>(lab.host(), fork_atom_v, *loaded, std::int64_t{-1});
+  ASSERT_TRUE(fork && lab.say(*fork, token_turn(prompt(4, 3), 2)));
+  OpenSession victim;
+  victim.key = "victim";
+  const Turn turn = token_turn(prompt(9, 65), 12);
+  const auto end = lab.say(lab.open(victim), turn);
+  ASSERT_TRUE(end);
+  EXPECT_EQ(end->cached_tokens, 0);
+  EXPECT_EQ(end->tokens, lab.solo(turn));
 }
 
 }  // namespace

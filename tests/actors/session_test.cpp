@@ -239,5 +239,33 @@ TEST(Session, chats_through_the_template_and_keeps_its_prefix) {
   EXPECT_EQ(transcript->messages[2].content, first->text);
 }
 
+TEST(Session, a_parked_turn_keeps_its_time_limit) {
+  ActorLab lab;
+  const SinkActor silent =
+      lab.system().spawn([](SinkActor::pointer) -> SinkActor::behavior_type { return {[](const TextDelta&) {}}; });
+  Turn turn = token_turn(prompt(1, 30), 130);
+  turn.credit = 1;
+  turn.time_limit = std::chrono::milliseconds(300);
+  lab.self()
+      ->request(lab.open(), std::chrono::seconds(60), say_atom_v, turn, silent)
+      .receive([](TurnEnd&) { ADD_FAILURE() << "nobody read it"; },
+               [](caf::error& error) { EXPECT_EQ(error, ErrorCode::timed_out) << caf::to_string(error); });
+  lab.self()->send_exit(silent, caf::exit_reason::user_shutdown);
+}
+
+TEST(Session, refuses_time_limits_that_no_clock_can_count) {
+  ActorLab lab;
+  Turn turn = token_turn(prompt(1, 10), 3);
+  for (const auto limit :
+       {std::chrono::milliseconds::max(), std::chrono::milliseconds(0), std::chrono::milliseconds(-5)}) {
+    turn.time_limit = limit;
+    const auto refused = lab.say(lab.open(), turn);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, ErrorCode::bad_input);
+  }
+  turn.time_limit = Turn::kLongestLimit;
+  EXPECT_TRUE(lab.say(lab.open(), turn));
+}
+
 }  // namespace
 }  // namespace troupe::test

@@ -84,6 +84,9 @@ TEST(Supervisor, fails_the_turns_of_a_launch_that_hangs_and_goes_on_when_it_ends
   EXPECT_EQ(failed.error().code, ErrorCode::engine_failed);
   EXPECT_NE(failed.error().message.find("does not end"), std::string::npos) << failed.error().message;
   EXPECT_FALSE(lab.describe().ready);
+  const auto late = lab.say(lab.open(), turn);
+  ASSERT_FALSE(late) << "one that is opened meanwhile is told too";
+  EXPECT_EQ(late.error().code, ErrorCode::engine_failed);
   end_of_hang.count_down();
   while (!lab.describe().ready) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   const auto answered = lab.say(lab.open(), turn);
@@ -145,6 +148,53 @@ TEST(Supervisor, refuses_a_transcript_with_foreign_tokens) {
   const auto refused = lab.ask<SessionActor>(lab.host(), open_atom_v, opening);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::bad_input);
+}
+
+// Holds the one scheduler thread until it is let go.
+class Blocker {
+ public:
+  explicit Blocker(caf::actor_system& system) {
+    system.spawn([this](caf::event_based_actor*) {
+      in_.count_down();
+      out_.wait();
+    });
+    in_.wait();
+  }
+  ~Blocker() { out_.count_down(); }
+
+ private:
+  std::latch in_{1}, out_{1};
+};
+
+// The host's grant for a turn and the word that this turn was stopped cross each other.
+TEST(Supervisor, a_grant_that_comes_too_late_does_no_harm_to_the_sessions_next_turn) {
+  EngineOptions small = lab_options();
+  const auto measured = Engine::open(tiny_path(), lab_options());
+  small.kv_memory = 20 * (*measured)->pages()->layout().page_bytes();
+  ActorLab lab({}, small);
+  const SessionActor session = lab.open(), other = lab.open();
+  KvCache hold(lab.engine().pages()), some(lab.engine().pages());
+  ASSERT_TRUE(hold.reserve(14 * 16) && some.reserve(4 * 16));
+  const auto ask = [&](const SessionActor& whom, int which, int tokens) {
+    return lab.self()->request(whom, std::chrono::seconds(60), say_atom_v, token_turn(prompt(which, 40), tokens));
+  };
+  auto stopped = ask(session, 1, 20);
+  while (lab.describe().waiting < 1) std::this_thread::yield();
+  auto next = ask(session, 2, 20);
+  auto others = ask(other, 3, 40);
+  while (lab.describe().waiting < 2) std::this_thread::yield();
+  {
+    const Blocker blocker(lab.system());
+    some = KvCache(lab.engine().pages());
+    lab.self()->send(lab.host(), freed_atom_v, SessionId{999}, std::uint64_t{1});
+    caf::anon_send(session, stop_atom_v);
+  }
+  stopped.receive([](TurnEnd& end) { EXPECT_EQ(end.reason, FinishReason::cancelled); },
+                  [](caf::error& error) { ADD_FAILURE() << caf::to_string(error); });
+  next.receive([](TurnEnd& end) { EXPECT_EQ(end.tokens.size(), 20u); },
+               [](caf::error& error) { ADD_FAILURE() << caf::to_string(error); });
+  others.receive([](TurnEnd& end) { EXPECT_EQ(end.tokens.size(), 40u); },
+                 [](caf::error& error) { ADD_FAILURE() << caf::to_string(error); });
 }
 
 }  // namespace

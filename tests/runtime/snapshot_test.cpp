@@ -169,16 +169,40 @@ TEST_F(Snapshots, that_are_whole_and_say_nonsense_are_refused) {
     return at == std::string::npos ? changed : changed.replace(at, from.size(), to);
   };
   const std::string deep = std::string(1'000'000, '[') + std::string(1'000'000, ']');
-  for (const std::string& bad : {std::string(), std::string("{}"), std::string("[1]"), std::string("nothing"), deep,
-                                 with("\"cached\":39", "\"cached\":40"), with("\"cached\":39", "\"cached\":-1"),
-                                 with("\"cached\":39", "\"cached\":\"x\""), with("\"tokens\":[", "\"tokens\":[-5,"),
-                                 with("\"tokens\":[", "\"tokens\":[99999999,"),
-                                 with("\"marks\":[[0,", "\"marks\":[[1,"), with("\"marks\":[[0,0", "\"marks\":[[0,77"),
-                                 with("\"fingerprint\":", "\"fingerprint\":1"), with("\"layout\":[", "\"layout\":[1"),
-                                 with("\"messages\"", "\"message\""), with("\"sampling\":[", "\"sampling\":[-1,")}) {
+  for (const std::string& bad :
+       {std::string(), std::string("{}"), std::string("[1]"), std::string("nothing"), deep,
+        with("\"cached\":39", "\"cached\":40"), with("\"cached\":39", "\"cached\":-1"),
+        with("\"cached\":39", "\"cached\":\"x\""), with("\"tokens\":[", "\"tokens\":[-5,"),
+        with("\"tokens\":[", "\"tokens\":[99999999,"), with("\"tokens\":[", "\"tokens\":[4294967296,"),
+        with("\"tokens\":[", "\"tokens\":[1e300,"), with("\"cached\":39", "\"cached\":39.5"),
+        with("\"marks\":[[0,", "\"marks\":[[1,"), with("\"marks\":[[0,0", "\"marks\":[[0,77"),
+        with("\"fingerprint\":", "\"fingerprint\":1"), with("\"layout\":[", "\"layout\":[1"),
+        with("\"messages\"", "\"message\""), with("\"sampling\":[", "\"sampling\":[-1,")}) {
     ASSERT_TRUE(write_snapshot_file(path_, bad, payload.size(), [&](const WritePart& write) { write(payload); }));
     expect_refused(content(), bad.substr(0, 200));
   }
+}
+
+TEST_F(Snapshots, with_marks_that_fall_are_refused) {
+  Conversation::Parts parts;
+  parts.messages = {{"a", "1"}, {"b", "2"}, {"c", "3"}};
+  parts.tokens = random_tokens(random_, 10, engine_->shape().vocabulary);
+  for (const std::vector<Conversation::Mark>& marks :
+       {std::vector<Conversation::Mark>{{0, 3, false}, {5, 0, false}}, {{0, 0, false}, {7, 1, false}, {5, 2, false}}}) {
+    parts.marks = marks;
+    EXPECT_FALSE(Conversation::from(parts, *engine_->text().vocabulary));
+  }
+}
+
+TEST_F(Snapshots, longer_than_the_context_are_refused) {
+  save_one();
+  SnapshotHome narrow = home(*engine_);
+  narrow.context = 39;
+  const auto refused = load_snapshot(path_, narrow);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::context_length);
+  narrow.context = 40;
+  EXPECT_TRUE(load_snapshot(path_, narrow));
 }
 
 TEST_F(Snapshots, of_another_model_or_precision_are_refused) {
