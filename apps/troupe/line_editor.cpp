@@ -57,7 +57,8 @@ LineEditor::~LineEditor() {
 void LineEditor::bind_keys() {
   EditLine* const editor = editor_.get();
   ::el_set(editor, EL_EDITOR, "emacs");
-  ::el_set(editor, EL_ADDFN, "file-name", "complete the name of a file", ::_el_fn_complete);
+  // The wide form keeps what it is given, the narrow one a copy that it never frees.
+  ::el_wset(editor, EL_ADDFN, L"file-name", L"complete the name of a file", ::_el_fn_complete);
   constexpr const char* kKeys[][2] = {
       {"^I", "file-name"},          {"^R", "em-inc-search-prev"}, {"\\e[3~", "ed-delete-next-char"},
       {"\\e[1~", "ed-move-to-beg"}, {"\\e[4~", "ed-move-to-end"}, {"\\e[H", "ed-move-to-beg"},
