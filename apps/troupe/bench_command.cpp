@@ -11,7 +11,7 @@
 namespace troupe::app {
 namespace {
 
-struct Flags {
+struct BenchFlags {
   ModelFlags model;
   std::vector<int> sessions{1, 2, 4, 8, 16, 32};
   Load load;  // of each run, but for its sessions
@@ -22,7 +22,7 @@ struct Flags {
 
 class Bench {
  public:
-  Bench(std::shared_ptr<Engine> engine, const Flags& flags, BenchReport& report)
+  Bench(std::shared_ptr<Engine> engine, const BenchFlags& flags, BenchReport& report)
       : engine_(std::move(engine)), flags_(flags), report_(report) {}
 
   Result<void> run() {
@@ -95,13 +95,13 @@ class Bench {
   }
 
   std::shared_ptr<Engine> engine_;
-  const Flags& flags_;
+  const BenchFlags& flags_;
   BenchReport& report_;
   double solo_ = 0.0;
 };
 
 // A broken device or a lack of memory ends the measuring, and not what was measured.
-Result<void> measure(const Flags& flags, BenchReport& report) {
+Result<void> measure(const BenchFlags& flags, BenchReport& report) {
   try {
     auto engine = Engine::open(flags.model.model, flags.model.engine_options());
     if (!engine) return engine.error();
@@ -111,7 +111,7 @@ Result<void> measure(const Flags& flags, BenchReport& report) {
   }
 }
 
-int bench(const Flags& flags) {
+int bench(const BenchFlags& flags) {
   BenchReport report(flags.json);
   const Result<void> measured = measure(flags, report);
   report.end(measured);
@@ -123,7 +123,7 @@ int bench(const Flags& flags) {
 void add_bench(CLI::App& program, Action& action) {
   CLI::App* command =
       program.add_subcommand("bench", "Tokens per second and latency with 1, 2, 4, ... sessions at once");
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<BenchFlags>();
   flags->model.add_to(*command);
   command->add_option("--sessions", flags->sessions, "Numbers of sessions, as 1,2,4")
       ->delimiter(',')

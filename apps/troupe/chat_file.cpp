@@ -13,8 +13,6 @@
 namespace troupe::app {
 namespace {
 
-using Json = nlohmann::json;
-
 constexpr int kVersion = 1;
 constexpr std::array kRoles = {"system", "user", "assistant"};
 
@@ -28,7 +26,7 @@ Error malformed(const std::string& what) {
   return {ErrorCode::bad_input, "not a saved chat: " + what};
 }
 
-Result<std::uint64_t> fingerprint_in(const Json& chat) {
+Result<std::uint64_t> fingerprint_in(const nlohmann::json& chat) {
   const auto text = chat.value("fingerprint", std::string("0"));
   std::uint64_t number = 0;
   const char* const end = text.data() + text.size();
@@ -37,9 +35,9 @@ Result<std::uint64_t> fingerprint_in(const Json& chat) {
   return number;
 }
 
-Result<std::vector<Message>> messages_in(const Json& chat) {
+Result<std::vector<Message>> messages_in(const nlohmann::json& chat) {
   std::vector<Message> messages;
-  for (const Json& one : chat.at("messages")) {
+  for (const nlohmann::json& one : chat.at("messages")) {
     Message message{one.at("role").get<std::string>(), one.at("content").get<std::string>()};
     if (std::find(kRoles.begin(), kRoles.end(), message.role) == kRoles.end())
       return malformed("message " + std::to_string(messages.size()) + " is of the unknown role '" + message.role + "'");
@@ -48,10 +46,10 @@ Result<std::vector<Message>> messages_in(const Json& chat) {
   return messages;
 }
 
-Result<std::vector<TokenId>> tokens_in(const Json& chat) {
+Result<std::vector<TokenId>> tokens_in(const nlohmann::json& chat) {
   std::vector<TokenId> tokens;
-  for (const Json& one : chat.at("tokens")) {
-    // Json would turn 1.5, true and 2^40 into some token.
+  for (const nlohmann::json& one : chat.at("tokens")) {
+    // nlohmann::json would turn 1.5, true and 2^40 into some token.
     if (!one.is_number_integer() || one < 0 || one > std::numeric_limits<TokenId>::max())
       return malformed("token " + std::to_string(tokens.size()) + " is no token's number");
     tokens.push_back(one.get<TokenId>());
@@ -59,8 +57,8 @@ Result<std::vector<TokenId>> tokens_in(const Json& chat) {
   return tokens;
 }
 
-// Throws Json's exceptions for what is missing or of another type.
-Result<SavedChat> read_chat(const Json& json) {
+// Throws nlohmann::json's exceptions for what is missing or of another type.
+Result<SavedChat> read_chat(const nlohmann::json& json) {
   if (json.at("troupe_chat") != kVersion)
     return Error{ErrorCode::unsupported, "a chat of another version than " + std::to_string(kVersion)};
   auto fingerprint = fingerprint_in(json);
@@ -78,12 +76,12 @@ Result<void> save_chat(const std::string& path, const SavedChat& chat) {
   nlohmann::ordered_json json{{"troupe_chat", kVersion},
                               {"model", chat.model},
                               {"fingerprint", to_hex(chat.fingerprint)},
-                              {"messages", Json::array()},
+                              {"messages", nlohmann::json::array()},
                               {"tokens", chat.transcript.tokens}};
   for (const Message& message : chat.transcript.messages) {
     json["messages"].push_back({{"role", message.role}, {"content", message.content}});
   }
-  return replace_file(path, json.dump(1, ' ', false, Json::error_handler_t::replace) + '\n');
+  return replace_file(path, json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + '\n');
 }
 
 Result<SavedChat> load_chat(const std::string& path) {
@@ -94,10 +92,10 @@ Result<SavedChat> load_chat(const std::string& path) {
   auto text = read_text(path);
   if (!text) return text.error();
   try {
-    auto chat = read_chat(Json::parse(*text));
+    auto chat = read_chat(nlohmann::json::parse(*text));
     if (!chat) return Error{chat.error().code, path + ": " + chat.error().message};
     return chat;
-  } catch (const Json::exception& fault) {
+  } catch (const nlohmann::json::exception& fault) {
     return Error{ErrorCode::bad_input, path + ": " + malformed(fault.what()).message};
   }
 }

@@ -11,7 +11,7 @@
 namespace troupe::app {
 namespace {
 
-struct Flags {
+struct CompleteFlags {
   ModelFlags model;
   SamplingFlags sampling;
   std::optional<std::string> prompt;
@@ -19,7 +19,7 @@ struct Flags {
   bool echo = false;
 };
 
-Result<TurnEnd> stream(Host& host, const Flags& flags, std::string prompt, Interrupt& interrupt) {
+Result<TurnEnd> stream(Host& host, const CompleteFlags& flags, std::string prompt, Interrupt& interrupt) {
   auto session = host.open_session({.system = {}, .past = {}, .sampling = flags.sampling.params, .key = {}});
   if (!session) return session.error();
   Turn turn;
@@ -31,7 +31,7 @@ Result<TurnEnd> stream(Host& host, const Flags& flags, std::string prompt, Inter
   return session->take(std::move(turn), [](const TextDelta& delta) { return print(delta.text); });
 }
 
-int complete(const Flags& flags) {
+int complete(const CompleteFlags& flags) {
   Interrupt interrupt;
   Result<std::string> prompt = flags.prompt ? Result<std::string>(*flags.prompt) : read_text(flags.file);
   if (!prompt) return complain(prompt.error());
@@ -50,7 +50,7 @@ int complete(const Flags& flags) {
 
 void add_complete(CLI::App& program, Action& action) {
   CLI::App* command = program.add_subcommand("complete", "Continue a text, without a chat template");
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<CompleteFlags>();
   flags->model.add_to(*command);
   flags->sampling.add_to(*command);
   auto* file = command->add_option("-f,--file", flags->file, "A file with the text; -: stdin")->capture_default_str();

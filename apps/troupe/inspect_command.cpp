@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kLongestVerdict = 1000;
 
-struct Flags {
+struct InspectFlags {
   std::string model;
   bool summary = false;
   bool show_template = false;
@@ -50,7 +50,7 @@ void print_template(std::string_view source) {
   }
 }
 
-int inspect(const Flags& flags) {
+int inspect(const InspectFlags& flags) {
   auto file = Gguf::open(flags.model);
   if (!file) return complain(file.error());
   if (flags.show_template) {
@@ -70,7 +70,7 @@ int inspect(const Flags& flags) {
 void add_inspect(CLI::App& program, Action& action) {
   CLI::App* command =
       program.add_subcommand("inspect", "Show a file's metadata, tensors, sizes, tokenizer and template");
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<InspectFlags>();
   command->add_option("MODEL", flags->model, "A GGUF file")->required()->check(named());
   command->add_flag("--summary", flags->summary, "Leave the tensor table out");
   command->add_flag("--template", flags->show_template, "Print the chat template's source and nothing else");

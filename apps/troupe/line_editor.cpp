@@ -85,6 +85,9 @@ std::optional<std::string> LineEditor::read_once() {
       interrupt_, [wake] { wake(kStop); }, [wake] { wake(kRedraw); });
   cancelled_ = false;
   partial_ = {};
+  // Before the prompt, not with the first key as libedit does: of a Ctrl-D that is quicker than that a zero byte is
+  // left.
+  ::el_set(editor_.get(), EL_PREP_TERM, 1);
   int size = 0;
   const char* const text = ::el_gets(editor_.get(), &size);
   if (cancelled_) return std::nullopt;

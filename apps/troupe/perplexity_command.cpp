@@ -8,7 +8,7 @@
 namespace troupe::app {
 namespace {
 
-struct Flags {
+struct PerplexityFlags {
   ModelFlags model;
   std::string text;
   std::int64_t window = 512;
@@ -34,7 +34,7 @@ std::function<void(std::int64_t, std::int64_t)> window_progress() {
   };
 }
 
-int run_perplexity(const Flags& flags) {
+int run_perplexity(const PerplexityFlags& flags) {
   auto text = read_text(flags.text);
   if (!text) return complain(text.error());
   EngineOptions options = flags.model.engine_options();
@@ -58,7 +58,7 @@ int run_perplexity(const Flags& flags) {
 
 void add_perplexity(CLI::App& program, Action& action) {
   CLI::App* command = program.add_subcommand("perplexity", "How well a model predicts a text");
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<PerplexityFlags>();
   flags->model.add_to(*command);
   command->add_option("TEXT", flags->text, "A text file; -: stdin. Line ends \\r\\n count as \\n")->required();
   command->add_option("--window", flags->window, "Tokens of a window, each with an empty cache; 0: one window")

@@ -11,7 +11,7 @@
 namespace troupe::app {
 namespace {
 
-struct Flags {
+struct RunFlags {
   ModelFlags model;
   SamplingFlags sampling;
   std::string system;
@@ -22,7 +22,7 @@ bool colors_wanted() {
   return no_color == nullptr || *no_color == '\0';
 }
 
-int run(const Flags& flags) {
+int run(const RunFlags& flags) {
   const bool terminal = ::isatty(STDIN_FILENO) != 0 && ::isatty(STDOUT_FILENO) != 0;
   const bool color = terminal && colors_wanted();
   Interrupt interrupt(color ? "\033[0m\n" : "\n");  // before the host starts its threads
@@ -38,7 +38,7 @@ int run(const Flags& flags) {
 void add_run(CLI::App& program, Action& action) {
   CLI::App* command =
       program.add_subcommand("run", "Chat in the terminal, or with what is piped in (a message a line)");
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<RunFlags>();
   flags->model.add_to(*command);
   flags->sampling.add_to(*command);
   command->add_option("--system", flags->system, "The system message");

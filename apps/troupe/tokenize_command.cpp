@@ -11,7 +11,7 @@
 namespace troupe::app {
 namespace {
 
-struct Flags {
+struct TokenizeFlags {
   std::string model;
   std::string text = "-";
   bool jsonl = false;
@@ -73,7 +73,7 @@ int tokenize_lines(const Tokenizer& tokenizer) {
   return complain({ErrorCode::io, "stdin: cannot read line " + std::to_string(number + 1) + ", or it is too long"});
 }
 
-int tokenize(const Flags& flags) {
+int tokenize(const TokenizeFlags& flags) {
   auto tokenizer = open_tokenizer(flags.model);
   if (!tokenizer) return complain(tokenizer.error());
   if (flags.jsonl) return tokenize_lines(*tokenizer);
@@ -90,7 +90,7 @@ int tokenize(const Flags& flags) {
 
 void add_tokenize(CLI::App& program, Action& action) {
   CLI::App* command = program.add_subcommand("tokenize", "Token ids of a text (from a file or stdin)");
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<TokenizeFlags>();
   command->add_option("MODEL", flags->model, "A GGUF file")->required()->check(named());
   auto* text = command->add_option("TEXT", flags->text, "A text file; -: stdin")->capture_default_str();
   auto* parse = command->add_flag("--parse-special", flags->parse_special, "Match control tokens in the text");

@@ -150,20 +150,24 @@ TEST(Supervisor, refuses_a_transcript_with_foreign_tokens) {
   EXPECT_EQ(refused.error().code, ErrorCode::bad_input);
 }
 
-// Holds the one scheduler thread until it is let go.
+// Holds the one scheduler thread until it is let go. That thread may look at its latch once more after that: it shares
+// it.
 class Blocker {
  public:
   explicit Blocker(caf::actor_system& system) {
-    system.spawn([this](caf::event_based_actor*) {
-      in_.count_down();
-      out_.wait();
+    system.spawn([latches = latches_](caf::event_based_actor*) {
+      latches->in.count_down();
+      latches->out.wait();
     });
-    in_.wait();
+    latches_->in.wait();
   }
-  ~Blocker() { out_.count_down(); }
+  ~Blocker() { latches_->out.count_down(); }
 
  private:
-  std::latch in_{1}, out_{1};
+  struct Latches {
+    std::latch in{1}, out{1};
+  };
+  const std::shared_ptr<Latches> latches_ = std::make_shared<Latches>();
 };
 
 // The host's grant for a turn and the word that this turn was stopped cross each other.

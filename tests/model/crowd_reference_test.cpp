@@ -22,8 +22,8 @@ Probe prose_probe() {
   const auto about = nlohmann::json::parse(std::ifstream(TROUPE_TEST_DATA "/reference/perplexity.json"));
   Probe probe;
   probe.prompt = about["ids"].get<std::vector<TokenId>>();
-  probe.prompt.resize(test::small_scale() ? 40 : 600);
-  probe.decode_steps = test::small_scale() ? 12 : 32;
+  probe.prompt.resize(test::small_scale() ? 20 : 600);
+  probe.decode_steps = test::small_scale() ? 16 : 32;
   probe.keep_from = static_cast<std::int64_t>(probe.prompt.size()) - 1;
   probe.sampling.temperature = 0.8f;
   probe.sampling.seed = 3;

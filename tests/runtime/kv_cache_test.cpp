@@ -6,14 +6,12 @@
 #include <stdexcept>
 #include <thread>
 
+#include "tests/runtime/pool_of.h"
+
 namespace troupe {
 namespace {
 
-std::shared_ptr<PagePool> pool_of(std::int64_t pages) {
-  const KvLayout layout{1, 1, 16, KvType::f16};
-  return std::make_shared<PagePool>(allocate_host(static_cast<std::size_t>(pages) * layout.page_bytes()), layout, pages,
-                                    true);
-}
+using test::pool_of;
 
 TEST(KvCache, reserves_whole_pages_all_or_nothing) {
   auto pool = pool_of(4);

@@ -5,19 +5,16 @@
 #include <optional>
 
 #include "runtime/kv/kv_cache.h"
+#include "tests/runtime/pool_of.h"
 #include "tests/support/random.h"
 #include "tests/support/test_scale.h"
 
 namespace troupe {
 namespace {
 
-constexpr int kPage = KvLayout::kPageTokens;
+using test::pool_of;
 
-std::shared_ptr<PagePool> pool_of(std::int64_t pages) {
-  const KvLayout layout{1, 1, 16, KvType::f16};
-  return std::make_shared<PagePool>(allocate_host(static_cast<std::size_t>(pages) * layout.page_bytes()), layout, pages,
-                                    true);
-}
+constexpr int kPage = KvLayout::kPageTokens;
 
 // A cache whose rows are tags: what a launch would write, two bytes a position.
 struct Tagged {

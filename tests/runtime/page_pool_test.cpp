@@ -14,7 +14,7 @@ namespace {
 
 const KvLayout kLayout{1, 1, 16, KvType::f16};
 
-PagePool pool_of(std::int64_t pages, bool poison = false) {
+PagePool bare_pool(std::int64_t pages, bool poison = false) {
   return PagePool(allocate_host(static_cast<std::size_t>(pages) * kLayout.page_bytes()), kLayout, pages, poison);
 }
 
@@ -25,7 +25,7 @@ struct Holder {
 
 TEST(PagePool, counts_add_up_over_a_million_random_operations) {
   constexpr std::int64_t kPages = 97;
-  PagePool pool = pool_of(kPages);
+  PagePool pool = bare_pool(kPages);
   test::Random random(1);
   std::vector<Holder> holders;
   std::vector<int> references(kPages, 0);
@@ -58,7 +58,7 @@ TEST(PagePool, counts_add_up_over_a_million_random_operations) {
 }
 
 TEST(PagePool, gives_all_or_nothing) {
-  PagePool pool = pool_of(4);
+  PagePool pool = bare_pool(4);
   std::vector<PageId> pages;
   EXPECT_FALSE(pool.take(5, pages));
   EXPECT_TRUE(pages.empty());
@@ -69,7 +69,7 @@ TEST(PagePool, gives_all_or_nothing) {
 }
 
 TEST(PagePool, pages_do_not_overlap_and_are_aligned) {
-  PagePool pool = pool_of(8);
+  PagePool pool = bare_pool(8);
   for (PageId page = 0; page < 8; ++page) {
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(pool.address(page)) % 64, 0u);
     EXPECT_EQ(pool.address(page) - pool.address(0), page * static_cast<std::ptrdiff_t>(kLayout.page_bytes()));
@@ -77,7 +77,7 @@ TEST(PagePool, pages_do_not_overlap_and_are_aligned) {
 }
 
 TEST(PagePool, poisons_a_page_with_its_last_reference_only) {
-  PagePool pool = pool_of(2, true);
+  PagePool pool = bare_pool(2, true);
   std::vector<PageId> pages;
   ASSERT_TRUE(pool.take(1, pages));
   std::byte* first = pool.address(pages[0]);
@@ -91,7 +91,7 @@ TEST(PagePool, poisons_a_page_with_its_last_reference_only) {
 }
 
 TEST(PagePool, releasing_what_nobody_holds_is_a_broken_promise) {
-  PagePool pool = pool_of(2);
+  PagePool pool = bare_pool(2);
   const PageId page = 1;
   EXPECT_THROW(pool.release({&page, 1}), std::logic_error);
   EXPECT_THROW(pool.retain({&page, 1}), std::logic_error);
@@ -99,7 +99,7 @@ TEST(PagePool, releasing_what_nobody_holds_is_a_broken_promise) {
 
 TEST(PagePool, serves_many_threads_at_once) {
   constexpr std::int64_t kPages = 64;
-  PagePool pool = pool_of(kPages, true);
+  PagePool pool = bare_pool(kPages, true);
   const int rounds = test::small_scale() ? 2'000 : 20'000;
   {
     std::vector<std::jthread> threads;

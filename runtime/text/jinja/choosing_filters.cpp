@@ -88,7 +88,7 @@ Value chosen(Interpreter& in, const Value& subject, const Arguments& arguments) 
   return choose(in, subject, arguments, by_attribute, wanted);
 }
 
-constexpr Filter kFilters[] = {
+constexpr Filter kChoosingFilters[] = {
     {"reject", chosen<false, false>, 1},    {"selectattr", chosen<true, true>, 1},
     {"rejectattr", chosen<true, false>, 2}, {"map", map, 2},
     {"default", default_value, 2},          {"d", default_value, 2},
@@ -98,8 +98,8 @@ constexpr Filter kFilters[] = {
 }  // namespace
 
 const Filter* find_choosing_filter(std::string_view name) {
-  const auto* found = std::ranges::find(kFilters, name, &Filter::name);
-  return found == std::end(kFilters) ? nullptr : found;
+  const auto* found = std::ranges::find(kChoosingFilters, name, &Filter::name);
+  return found == std::end(kChoosingFilters) ? nullptr : found;
 }
 
 }  // namespace troupe::jinja

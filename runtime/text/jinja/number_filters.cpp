@@ -106,13 +106,14 @@ Value round(Interpreter&, const Value& subject, const Arguments& arguments) {
   return Value((method == "ceil" ? std::ceil(scaled) : std::floor(scaled)) / scale);
 }
 
-constexpr Filter kFilters[] = {{"int", to_int, 3}, {"float", to_float, 3}, {"abs", absolute, 3}, {"round", round, 3}};
+constexpr Filter kNumberFilters[] = {
+    {"int", to_int, 3}, {"float", to_float, 3}, {"abs", absolute, 3}, {"round", round, 3}};
 
 }  // namespace
 
 const Filter* find_number_filter(std::string_view name) {
-  const auto* found = std::ranges::find(kFilters, name, &Filter::name);
-  return found == std::end(kFilters) ? nullptr : found;
+  const auto* found = std::ranges::find(kNumberFilters, name, &Filter::name);
+  return found == std::end(kNumberFilters) ? nullptr : found;
 }
 
 }  // namespace troupe::jinja

@@ -178,7 +178,7 @@ Value from_json(Interpreter& in, const Value& subject, const Arguments& argument
   return read_json(subject.bytes(), in.heap(), subject.text().size() != 0 && subject.text().is_data(0));
 }
 
-constexpr Filter kFilters[] = {
+constexpr Filter kSequenceFilters[] = {
     {"length", length_of, 1}, {"count", length_of, 1},     {"list", list, 1},          {"first", first, 1},
     {"last", last, 1},        {"items", items, 1},         {"dictsort", dict_sort, 2}, {"reverse", reverse, 3},
     {"sort", sort, 3},        {"max", extreme<true>, 3},   {"min", extreme<false>, 3}, {"unique", unique, 3},
@@ -188,8 +188,8 @@ constexpr Filter kFilters[] = {
 }  // namespace
 
 const Filter* find_sequence_filter(std::string_view name) {
-  const auto* found = std::ranges::find(kFilters, name, &Filter::name);
-  return found == std::end(kFilters) ? nullptr : found;
+  const auto* found = std::ranges::find(kSequenceFilters, name, &Filter::name);
+  return found == std::end(kSequenceFilters) ? nullptr : found;
 }
 
 }  // namespace troupe::jinja

@@ -181,7 +181,7 @@ Value format(Interpreter& in, const Value& subject, const Arguments& arguments) 
   return percent_format(text.text(), in.heap().dict(std::move(values)), in.heap());
 }
 
-constexpr Filter kFilters[] = {
+constexpr Filter kTextFilters[] = {
     {"trim", trim, 1},
     {"tojson", to_json, 1},
     {"join", join, 1},
@@ -201,8 +201,8 @@ constexpr Filter kFilters[] = {
 }  // namespace
 
 const Filter* find_text_filter(std::string_view name) {
-  const auto* found = std::ranges::find(kFilters, name, &Filter::name);
-  return found == std::end(kFilters) ? nullptr : found;
+  const auto* found = std::ranges::find(kTextFilters, name, &Filter::name);
+  return found == std::end(kTextFilters) ? nullptr : found;
 }
 
 const Filter* find_filter(std::string_view name) {
