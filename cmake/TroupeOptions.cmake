@@ -25,7 +25,5 @@ set(TROUPE_ALWAYS_OPTIMISED -O3)
 if(TROUPE_SANITIZE)
   set(TROUPE_ALWAYS_OPTIMISED -O1)
   target_compile_options(troupe_options INTERFACE -fsanitize=${TROUPE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
-  # Checks whose faults the address sanitizer sees as well; they are a quarter of the time to compile.
-  target_compile_options(troupe_options INTERFACE -fno-sanitize=null,vptr,pointer-overflow,object-size)
   target_link_options(troupe_options INTERFACE -fsanitize=${TROUPE_SANITIZE})
 endif()

@@ -85,8 +85,7 @@ std::optional<std::string> LineEditor::read_once() {
       interrupt_, [wake] { wake(kStop); }, [wake] { wake(kRedraw); });
   cancelled_ = false;
   partial_ = {};
-  // Before the prompt, not with the first key as libedit does: of a Ctrl-D that is quicker than that a zero byte is
-  // left.
+  // Before the prompt is shown, and not after it as libedit does: a Ctrl-D between the two would become a zero byte.
   ::el_set(editor_.get(), EL_PREP_TERM, 1);
   int size = 0;
   const char* const text = ::el_gets(editor_.get(), &size);

@@ -177,10 +177,11 @@ TEST(Prefix, any_number_may_wait_for_one_prefix_while_there_are_pages) {
   large.kv_memory = std::uint64_t{64} << 20;
   ActorLab lab(gate.options(), large);
   gate.engine = lab.shared_engine();
-  Arrivals arrivals(lab, 300, 64);
+  const std::int64_t common = small_scale() ? 64 : 400;
+  Arrivals arrivals(lab, 300, common);
   arrivals.wait_for_line();
   gate.all_there.count_down();
-  EXPECT_EQ(arrivals.expect_solo_answers(), 299 * 64);
+  EXPECT_EQ(arrivals.expect_solo_answers(), 299 * common);
 }
 
 TEST(Prefix, a_turn_is_counted_once_however_long_it_waits) {

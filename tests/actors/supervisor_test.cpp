@@ -150,8 +150,7 @@ TEST(Supervisor, refuses_a_transcript_with_foreign_tokens) {
   EXPECT_EQ(refused.error().code, ErrorCode::bad_input);
 }
 
-// Holds the one scheduler thread until it is let go. That thread may look at its latch once more after that: it shares
-// it.
+// Holds the one scheduler thread until it is let go. That thread shares the latches: it looks at one again afterwards.
 class Blocker {
  public:
   explicit Blocker(caf::actor_system& system) {

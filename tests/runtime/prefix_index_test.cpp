@@ -5,6 +5,7 @@
 #include <map>
 #include <thread>
 
+#include "tests/runtime/pool_of.h"
 #include "tests/support/random.h"
 
 namespace troupe {
@@ -16,11 +17,7 @@ struct House {
   std::shared_ptr<PagePool> pool;
   PrefixIndex index;
 
-  explicit House(std::int64_t pages, std::int64_t most = 1'000)
-      : pool(std::make_shared<PagePool>(allocate_host(static_cast<std::size_t>(pages) * layout().page_bytes()),
-                                        layout(), pages, true)),
-        index(pool, most) {}
-  static KvLayout layout() { return {1, 1, 16, KvType::f16}; }
+  explicit House(std::int64_t pages, std::int64_t most = 1'000) : pool(test::pool_of(pages)), index(pool, most) {}
 
   // A sequence that computes `tokens` without looking for others, and publishes.
   KvCache compute(const std::string& key, std::span<const TokenId> tokens) {
