@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/sole_owner.h"
+
 namespace troupe {
 
 std::shared_ptr<SamplerState> accepted(std::shared_ptr<SamplerState> state, TokenId token) {
-  if (state.use_count() > 1) state = std::make_shared<SamplerState>(*state);
+  if (!sole_owner(state)) state = std::make_shared<SamplerState>(*state);
   ++state->in_answer[token];
   return state;
 }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "kernels/check.h"
+#include "runtime/sole_owner.h"
 
 namespace troupe {
 namespace {
@@ -136,7 +137,7 @@ std::span<const PageId> KvCache::full_pages() const {
 
 // A launch whose step was revoked may still read the old list: the owner goes on with a copy that shares the pages.
 void KvCache::own_alone() {
-  if (run_.use_count() == 1) return;
+  if (sole_owner(run_)) return;
   auto copy = std::make_shared<PageRun>(run_->pool);
   run_->pool->share(std::span(run_->ids).first(run_->shared));
   run_->pool->retain(std::span(run_->ids).subspan(run_->shared));
