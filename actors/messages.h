@@ -1,8 +1,8 @@
 // Who may say what to whom: every message and every actor handle of the house.
 //
 // The records are plain structs (actors/records.h). Those with `inspect` (actors/wire.h) may cross the wire to another
-// node; Step, PageRequest, PageGrant, Branch and the prompt jobs hold memory of this process and are not serialisable,
-// by type.
+// node; Step, PageRequest, PageGrant, Handover, Asleep, Branch and the prompt jobs hold memory of this process and are
+// not serialisable, by type.
 #pragma once
 
 #include <caf/all.hpp>
@@ -12,6 +12,7 @@
 #include "actors/records.h"
 #include "actors/wire.h"
 #include "runtime/admission.h"
+#include "runtime/kv/sleep_room.h"
 #include "runtime/prompt_plan.h"
 #include "runtime/step_queue.h"
 
@@ -33,6 +34,7 @@ struct reserve_atom;
 struct published_atom;
 struct fork_atom;
 struct sleep_atom;
+struct wake_atom;
 struct save_atom;
 struct load_atom;
 struct freed_atom;
@@ -63,9 +65,20 @@ using BatcherActor = caf::typed_actor<caf::result<Sampled>(step_atom, Step),    
 // Renders and tokenizes long prompts, so that no scheduler thread is held by one.
 using TextActor = caf::typed_actor<caf::result<PromptPlan>(plan_atom, PromptJob)>;
 
-// Sessions to files and back (runtime/snapshot.h).
+// A cache on its way to the store or back, for one taker; and the store's copy of one.
+struct Handover {
+  std::shared_ptr<KvCache> cache;
+};
+struct Asleep {
+  std::shared_ptr<const SleepingKv> kv;
+};
+
+// Sessions to files and back (runtime/snapshot.h), and those that sleep (runtime/kv/sleep_room.h). sleep: a copy of the
+// cache's tokens, an error where there is no room. wake: the cache, awake; what was lost meanwhile is missing in it.
 using StoreActor = caf::typed_actor<caf::result<bool>(save_atom, Branch, std::string),  //
-                                    caf::result<Branch>(load_atom, std::string)>;
+                                    caf::result<Branch>(load_atom, std::string),        //
+                                    caf::result<Asleep>(sleep_atom, Handover),          //
+                                    caf::result<Handover>(wake_atom, Handover)>;
 
 // What opens sessions. fork: a new session with the first so many tokens of another (-1: all that it has), in the
 // middle of its turn too; it copies no page. save: what such a fork would have, into a file of the host's machine;
@@ -81,15 +94,18 @@ using HostActor = caf::typed_actor<caf::result<SessionActor>(open_atom, OpenSess
 
 // The host as its own sessions see it: pages for a turn (answered when they are there, or by an error); word that a
 // session's prompt is computed and its pages can be found; and word that its turn is over: its pages were given back,
-// and it waits for none any more.
+// and it waits for none any more. plan, sleep and wake go on to the text actor and to the store that live now.
 using HostControl = HostActor::extend<caf::result<PageGrant>(reserve_atom, PageRequest, caf::timespan),  //
                                       caf::result<void>(published_atom, SessionId, std::uint64_t),       //
                                       caf::result<void>(freed_atom, SessionId, std::uint64_t),           //
+                                      caf::result<PromptPlan>(plan_atom, PromptJob),                     //
+                                      caf::result<Asleep>(sleep_atom, Handover),                         //
+                                      caf::result<Handover>(wake_atom, Handover),                        //
                                       caf::result<void>(tick_atom)>;
 
 // A session as its host sees it: the batcher to send steps to from now on, or why there will be none; and word that the
 // host drains: the turn in work and those in line end in peace, no more are taken, and then the session goes. sleep: an
-// idle session gives its pages back (true if it had any) and finds or computes them again with its next turn.
+// idle session gives its pages back (true if it did); its next turn finds, wakes or computes what was in them.
 using SessionControl = SessionActor::extend<caf::result<void>(batcher_atom, BatcherActor),  //
                                             caf::result<void>(batcher_atom, caf::error),    //
                                             caf::result<Branch>(fork_atom, std::int64_t),   //
@@ -114,6 +130,8 @@ CAF_ADD_TYPE_ID(troupe, (troupe::Step))
 CAF_ADD_TYPE_ID(troupe, (troupe::Sampled))
 CAF_ADD_TYPE_ID(troupe, (troupe::PageRequest))
 CAF_ADD_TYPE_ID(troupe, (troupe::PageGrant))
+CAF_ADD_TYPE_ID(troupe, (troupe::Handover))
+CAF_ADD_TYPE_ID(troupe, (troupe::Asleep))
 CAF_ADD_TYPE_ID(troupe, (troupe::Branch))
 CAF_ADD_TYPE_ID(troupe, (troupe::PromptJob))
 CAF_ADD_TYPE_ID(troupe, (troupe::PromptPlan))
@@ -137,6 +155,7 @@ CAF_ADD_ATOM(troupe, troupe, reserve_atom)
 CAF_ADD_ATOM(troupe, troupe, published_atom)
 CAF_ADD_ATOM(troupe, troupe, fork_atom)
 CAF_ADD_ATOM(troupe, troupe, sleep_atom)
+CAF_ADD_ATOM(troupe, troupe, wake_atom)
 CAF_ADD_ATOM(troupe, troupe, save_atom)
 CAF_ADD_ATOM(troupe, troupe, load_atom)
 CAF_ADD_ATOM(troupe, troupe, freed_atom)
@@ -150,6 +169,8 @@ CAF_ERROR_CODE_ENUM(troupe::ErrorCode)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::Step)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::PageRequest)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::PageGrant)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::Handover)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::Asleep)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::Branch)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::PromptJob)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::PromptPlan)

@@ -1,5 +1,7 @@
 #include "actors/records.h"
 
+#include <algorithm>
+
 namespace troupe {
 
 const char* name(SessionPhase phase) {
@@ -18,6 +20,17 @@ const char* name(SessionPhase phase) {
       return "parked";
   }
   return "idle";
+}
+
+Result<void> OpenSession::validate(std::int64_t vocabulary) const {
+  if (auto checked = sampling.validate(vocabulary); !checked) return checked;
+  if (!past) return {};
+  if (!system.empty()) return Error{ErrorCode::bad_input, "give a system text or a past, not both"};
+  const auto wrong =
+      std::ranges::find_if(past->tokens, [&](TokenId token) { return token < 0 || token >= vocabulary; });
+  if (wrong == past->tokens.end()) return {};
+  return Error{ErrorCode::bad_input,
+               "the transcript holds token " + std::to_string(*wrong) + ", outside the vocabulary"};
 }
 
 Result<void> Turn::validate(std::int64_t vocabulary, std::int64_t context, std::size_t max_text_bytes) const {

@@ -9,6 +9,7 @@
 
 #include "runtime/answer.h"
 #include "runtime/kv/prefix_index.h"
+#include "runtime/kv/sleep_options.h"
 #include "runtime/sampler.h"
 #include "runtime/sampling_params.h"
 #include "runtime/text/message.h"
@@ -22,11 +23,11 @@ struct Transcript {
   std::vector<TokenId> tokens;    // every token of the session, in order
 };
 
-// Where a session's turn stands. asleep and closing of the plan come with the life of sessions.
+// Where a session's turn stands.
 enum class SessionPhase : std::uint8_t {
   idle,        // no turn
   planning,    // its prompt is being rendered and tokenized
-  queued,      // waiting for pages
+  queued,      // waiting for pages, or being woken
   prefilling,  // its first step is with the batcher
   decoding,    // between its first and its last token
   parked,      // its sink has no credit
@@ -38,6 +39,8 @@ struct OpenSession {
   std::optional<Transcript> past{};  // go on from here; `system` must then be empty
   SamplingParams sampling{};
   std::string key{};  // who pays: rows are shared fairly between keys, prefixes inside one
+
+  Result<void> validate(std::int64_t vocabulary) const;
 };
 
 // One request to a session.
@@ -91,6 +94,7 @@ struct HostInfo {
   std::int64_t pages_total = 0;
   std::int64_t pages_free = 0;  // beside these, those that only the index of prefixes holds
   PrefixCounters prefixes;
+  SleepCounters sleepers;
   std::int64_t sessions = 0;
   std::int64_t waiting = 0;  // turns in line for pages
   std::int64_t batcher_restarts = 0;

@@ -1,14 +1,11 @@
 #include "actors/session.h"
 
 #include <algorithm>
-#include <deque>
 #include <limits>
-#include <optional>
 #include <utility>
 
 #include "actors/errors.h"
-#include "actors/turn_work.h"
-#include "runtime/conversation.h"
+#include "actors/session_state.h"
 
 namespace troupe {
 namespace {
@@ -19,375 +16,263 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t kInlineTextBytes = 16 * 1024;
 constexpr std::size_t kWaitingTurns = 4;
 
-class SessionState {
- public:
-  static constexpr const char* name = "troupe.session";
-
-  SessionState(SessionControl::pointer self, SessionHome home, SessionId id, Branch branch)
-      : self_(self),
-        home_(std::move(home)),
-        id_(id),
-        key_(std::move(branch.key)),
-        sampling_(std::move(branch.sampling)),
-        conversation_(*branch.conversation),
-        cache_(std::move(*branch.cache)) {}
-
-  SessionControl::behavior_type make_behavior() {
-    self_->set_down_handler([this](caf::down_msg& down) { on_sink_down(down.source); });
-    return {
-        [this](say_atom, Turn& turn) { return on_say(std::move(turn), {}); },
-        [this](say_atom, Turn& turn, SinkActor& sink) { return on_say(std::move(turn), std::move(sink)); },
-        [this](credit_atom, std::int32_t deltas) { on_credit(deltas); },
-        [this](stop_atom) { return on_stop(); },
-        [this](transcript_atom) { return on_transcript(); },
-        [this](close_atom) { return on_close(); },
-        [this](batcher_atom, BatcherActor& batcher) { on_batcher(std::move(batcher)); },
-        [this](batcher_atom, caf::error& error) {
-          broken_ = from_caf(error);
-          if (work_) fail_turn(*broken_);
-        },
-        [this](fork_atom, std::int64_t tokens) { return on_fork(tokens); },
-        [this](sleep_atom) { return on_sleep(); },
-        [this](tick_atom, std::uint64_t turn) { on_deadline(turn); },
-        [this](drain_atom) {
-          draining_ = true;
-          if (!work_) self_->quit();
-        },
-    };
-  }
-
- private:
-  // -- turns come in --
-
-  caf::result<TurnEnd> on_say(Turn turn, SinkActor sink) {
-    if (draining_) return to_caf({ErrorCode::shutting_down, "the host is draining and takes no more turns"});
-    if (auto checked = turn.validate(home_.vocabulary, home_.context, home_.max_text_bytes); !checked) {
-      return to_caf(checked.error());
-    }
-    if (waiting_.size() >= kWaitingTurns) {
-      return to_caf({ErrorCode::busy, std::to_string(kWaitingTurns) +
-                                          " turns of this session wait already: let one end before the next"});
-    }
-    auto promise = self_->make_response_promise<TurnEnd>();
-    waiting_.push_back({std::move(turn), std::move(sink), promise});
-    if (!work_) start_next();
-    return promise;
-  }
-
-  void start_next() {
-    if (waiting_.empty()) return;
-    auto next = std::move(waiting_.front());
-    waiting_.pop_front();
-    work_.emplace(std::move(next), home_.text->vocabulary, sampling_);
-    if (work_->sink) self_->monitor(work_->sink);
-    ++turn_;
-    if (broken_) return fail_turn(*broken_);
-    plan();
-  }
-
-  // -- planning: which tokens --
-
-  void plan() {
-    work_->job = job_of(work_->turn, conversation_);
-    if (work_->job.bytes() <= kInlineTextBytes) return on_plan(plan_prompt(*home_.text, work_->job));
-    self_->request(home_.text_actor, work_->turn.time_limit, plan_atom_v, work_->job)
-        .then(
-            [this, turn = turn_](PromptPlan& plan) {
-              if (current(turn)) on_plan(std::move(plan));
-            },
-            [this, turn = turn_](caf::error& error) {
-              if (current(turn)) fail_turn(from_caf(error));
-            });
-  }
-
-  void on_plan(Result<PromptPlan> plan) {
-    if (!plan) return fail_turn(plan.error());
-    const std::int64_t total = plan->keep + static_cast<std::int64_t>(plan->fresh.size());
-    if (total == 0) return fail_turn({ErrorCode::bad_input, "the prompt is empty: there is no token to start from"});
-    if (total >= home_.context) {
-      return fail_turn({ErrorCode::context_length, "the prompt has " + std::to_string(total) +
-                                                       " tokens; the context holds " + std::to_string(home_.context) +
-                                                       ", and the answer needs at least one"});
-    }
-    // The last token is computed again when all of it is cached: somebody has to produce the next one.
-    cache_.truncate(std::min({cache_.length(), plan->keep, total - 1}));
-    work_->kept = plan->keep;
-    conversation_.begin(work_->job, std::move(*plan));
-    work_->began(total, cache_.length(), home_.context);
-    sampler_ = work_->first_sampler_state(conversation_.tokens());
-    reserve();
-  }
-
-  // -- queued: pages for the worst case --
-
-  void reserve() {
-    const bool may_be_known = home_.prefixes->keeps_pages() && work_->prompt - cache_.length() > KvLayout::kPageTokens;
-    if (!may_be_known && cache_.pages_missing(work_->worst_case) == 0) return send_step();
-    auto host = caf::actor_cast<HostControl>(home_.host);
-    if (!host) return fail_turn({ErrorCode::shutting_down, "the host is gone"});
-    queued_ = true;
-    PageRequest request{id_,
-                        turn_,
-                        key_,
-                        std::make_shared<const std::vector<TokenId>>(conversation_.tokens()),
-                        std::make_shared<KvCache>(std::exchange(cache_, KvCache(home_.pages))),
-                        work_->worst_case};
-    self_->request(host, caf::infinite, reserve_atom_v, std::move(request), caf::timespan(work_->turn.time_limit))
-        .then(
-            [this, turn = turn_](PageGrant& grant) {
-              if (!current(turn)) return give_back(grant, turn);
-              queued_ = false;
-              cache_ = std::move(*grant.cache);
-              work_->cached = cache_.length();
-              work_->admitted = Clock::now();
-              send_step();
-            },
-            [this, turn = turn_](caf::error& error) {
-              if (current(turn)) fail_turn(from_caf(error));
-            });
-  }
-
-  void give_back(PageGrant& grant, std::uint64_t turn) {
-    grant = {};
-    tell_freed(turn);
-  }
-
-  // Others may begin with what is committed here. Whoever waits for this session's prompt is told.
-  void publish() {
-    if (!cache_.computed_here()) return;
-    home_.prefixes->publish(key_, conversation_.tokens(), cache_.full_pages());
-  }
-
-  void publish_prompt() {
-    publish();
-    if (auto host = caf::actor_cast<HostControl>(home_.host)) self_->send(host, published_atom_v, id_, turn_);
-  }
-
-  void tell_freed(std::uint64_t turn) {
-    if (auto host = caf::actor_cast<HostControl>(home_.host)) self_->send(host, freed_atom_v, id_, turn);
-  }
-
-  // -- steps --
-
-  void send_step() {
-    Step step;
-    step.session = id_;
-    step.key = key_;
-    step.tokens.assign(conversation_.tokens().begin() + cache_.length(), conversation_.tokens().end());
-    step.cache = cache_.lend();
-    step.sampling = work_->sampling;
-    step.state = sampler_;
-    step.ban_end = work_->answer.bans_end();
-    step.logprobs = work_->turn.logprobs;
-    work_->computed += static_cast<std::int64_t>(step.tokens.size());
-    parked_ = false;
-    in_flight_ = true;
-    const auto epoch = ++epoch_;  // arguments are evaluated in any order
-    self_->request(home_.batcher, caf::infinite, step_atom_v, std::move(step))
-        .then(
-            [this, epoch](Sampled& sampled) {
-              if (epoch == epoch_) on_sampled(sampled);
-            },
-            [this, epoch](caf::error& error) {
-              if (epoch == epoch_) on_step_error(error);
-            });
-  }
-
-  void on_sampled(Sampled& sampled) {
-    in_flight_ = false;
-    cache_.commit(static_cast<std::int64_t>(conversation_.tokens().size()));
-    if (work_->answer.tokens().empty()) publish_prompt();
-    conversation_.add(sampled.token);
-    if (sampler_) sampler_ = accepted(std::move(sampler_), sampled.token);
-    work_->token_came();
-    const bool late = Clock::now() >= work_->deadline;
-    const bool full = static_cast<std::int64_t>(conversation_.tokens().size()) >= home_.context;
-    const bool over = late || full || work_->answer.ends_with(sampled.token);
-    // The next step goes before the text is looked at, unless the text may end the answer or use up the last credit.
-    const bool ahead = !over && work_->answer.decided_by_token() && work_->may_run_ahead();
-    if (ahead) send_step();
-    emit(work_->take(sampled));
-    if (work_->answer.reason() != FinishReason::none) return end_turn(work_->answer.reason());
-    if (full) return end_turn(FinishReason::length);
-    if (late) return fail_turn({ErrorCode::timed_out, "the turn's time limit passed during the answer"});
-    if (!ahead) go_on();
-  }
-
-  void go_on() {
-    if (work_->has_credit()) return send_step();
-    parked_ = true;
-    leave();
-    // Nothing else comes to a parked turn: one look at its deadline, however often it parks.
-    if (watched_turn_ == turn_) return;
-    watched_turn_ = turn_;
-    self_->delayed_send(self_, work_->deadline - Clock::now(), tick_atom_v, turn_);
-  }
-
-  void on_deadline(std::uint64_t turn) {
-    if (!current(turn) || !parked_) return;
-    fail_turn({ErrorCode::timed_out, "the turn's time limit passed while its reader took nothing"});
-  }
-
-  // An answer in our own error category is about this step; any other, or a failed engine, means that the batcher died
-  // with it.
-  void on_step_error(const caf::error& error) {
-    in_flight_ = false;
-    cache_.revoke();
-    const bool step_failed = error.category() == caf::type_id_v<ErrorCode> && error != ErrorCode::engine_failed;
-    if (step_failed) return fail_turn(from_caf(error));
-    lost_ = true;
-  }
-
-  void on_batcher(BatcherActor batcher) {
-    home_.batcher = std::move(batcher);
-    broken_.reset();
-    if (!in_flight_ && !lost_) return;
-    lost_ = false;
-    cache_.revoke();
-    work_->computed -= static_cast<std::int64_t>(conversation_.tokens().size()) - cache_.length();
-    send_step();
-  }
-
-  void leave() { self_->send(home_.batcher, leave_atom_v, id_); }
-
-  // -- text goes out --
-
-  void emit(std::optional<TextDelta> delta) {
-    if (delta) self_->send(work_->sink, std::move(*delta));
-  }
-
-  void on_credit(std::int32_t deltas) {
-    if (!work_ || deltas <= 0) return;
-    work_->credit = std::min(work_->credit, std::numeric_limits<std::int32_t>::max() - deltas) + deltas;
-    if (parked_) send_step();
-  }
-
-  void on_sink_down(const caf::actor_addr& source) {
-    std::erase_if(waiting_, [&](const WaitingTurn& turn) { return turn.sink && turn.sink.address() == source; });
-    if (work_ && work_->sink && work_->sink.address() == source) end_turn(FinishReason::cancelled);
-  }
-
-  // -- turns end --
-
-  bool current(std::uint64_t turn) const { return work_ && turn_ == turn; }
-
-  void end_turn(FinishReason reason) {
-    emit(work_->close(reason));
-    TurnEnd end = work_->summary();
-    auto promise = work_->promise;
-    put_away();
-    promise.deliver(std::move(end));
-    after_turn();
-  }
-
-  void fail_turn(const Error& error) {
-    work_->close(FinishReason::cancelled);
-    auto promise = work_->promise;
-    put_away();
-    promise.deliver(to_caf(error));
-    after_turn();
-  }
-
-  // The history keeps what was said and answered; a turn that never got a token is taken back whole.
-  void put_away() {
-    const bool was_parked_or_running = work_->begun;
-    cache_.revoke();
-    ++epoch_;
-    in_flight_ = lost_ = parked_ = queued_ = false;
-    if (work_->begun) {
-      if (work_->answer.tokens().empty()) {
-        cache_.truncate(std::min(cache_.length(), work_->kept));  // what follows is of the prompt that is taken back
-        conversation_.back();
-      } else {
-        conversation_.end(work_->answer, *home_.text->vocabulary);
-      }
-    }
-    const auto tokens = static_cast<std::int64_t>(conversation_.tokens().size());
-    cache_.truncate(std::min(cache_.length(), tokens));
-    cache_.shrink_to_fit(cache_.length());
-    if (was_parked_or_running) publish();
-    if (work_->sink) self_->demonitor(work_->sink);
-    work_.reset();
-    if (was_parked_or_running) leave();
-    tell_freed(turn_);
-  }
-
-  void after_turn() {
-    for (auto& promise : std::exchange(transcripts_, {})) promise.deliver(transcript());
-    if (!work_) start_next();
-    if (!work_ && draining_) self_->quit();
-  }
-
-  bool on_sleep() {
-    if (work_ || cache_.capacity() == 0) return false;
-    cache_ = KvCache(home_.pages);
-    return true;
-  }
-
-  caf::result<Branch> on_fork(std::int64_t tokens) const {
-    auto branch = Branch::fork(conversation_, cache_, tokens, *home_.text->vocabulary);
-    if (!branch) return to_caf(branch.error());
-    branch->key = key_;
-    branch->sampling = sampling_;
-    return std::move(*branch);
-  }
-
-  caf::result<Transcript> on_transcript() {
-    if (!work_) return transcript();
-    auto promise = self_->make_response_promise<Transcript>();
-    transcripts_.push_back(promise);
-    return promise;
-  }
-
-  Transcript transcript() const { return {conversation_.messages(), conversation_.tokens()}; }
-
-  SessionPhase phase() const {
-    if (!work_) return SessionPhase::idle;
-    if (!work_->begun) return SessionPhase::planning;
-    if (queued_) return SessionPhase::queued;
-    if (parked_) return SessionPhase::parked;
-    return work_->answer.tokens().empty() ? SessionPhase::prefilling : SessionPhase::decoding;
-  }
-
-  SessionPhase on_stop() {
-    const SessionPhase met = phase();
-    if (work_) end_turn(FinishReason::cancelled);
-    return met;
-  }
-
-  SessionPhase on_close() {
-    const SessionPhase met = phase();
-    auto waiting = std::exchange(waiting_, {});
-    if (work_) end_turn(FinishReason::cancelled);
-    for (auto& turn : waiting) turn.promise.deliver(to_caf({ErrorCode::cancelled, "the session was closed"}));
-    self_->quit();
-    return met;
-  }
-
-  SessionControl::pointer self_;
-  SessionHome home_;
-  SessionId id_;
-  std::string key_;
-  SamplingParams sampling_;
-  Conversation conversation_;
-  KvCache cache_;
-  std::shared_ptr<SamplerState> sampler_;  // of the turn in work; null while no penalty needs it
-
-  std::deque<WaitingTurn> waiting_;
-  std::optional<TurnWork> work_;
-  std::vector<caf::typed_response_promise<Transcript>> transcripts_;
-  std::optional<Error> broken_;     // the host gave the engine up
-  std::uint64_t turn_ = 0;          // number of the turn in work
-  std::uint64_t watched_turn_ = 0;  // whose deadline is looked at
-  std::uint64_t epoch_ = 0;         // number of the newest step; answers to older ones are dropped
-  bool in_flight_ = false;          // a step is with the batcher
-  bool lost_ = false;               // its batcher died; the next batcher gets it again
-  bool parked_ = false;             // no credit
-  bool queued_ = false;             // waits for pages
-  bool draining_ = false;           // ends with the last turn in line
-};
-
 }  // namespace
+
+SessionControl::behavior_type SessionState::make_behavior() {
+  self_->set_down_handler([this](caf::down_msg& down) { on_sink_down(down.source); });
+  return {
+      [this](say_atom, Turn& turn) { return on_say(std::move(turn), {}); },
+      [this](say_atom, Turn& turn, SinkActor& sink) { return on_say(std::move(turn), std::move(sink)); },
+      [this](credit_atom, std::int32_t deltas) { on_credit(deltas); },
+      [this](stop_atom) { return on_stop(); },
+      [this](transcript_atom) { return on_transcript(); },
+      [this](close_atom) { return on_close(); },
+      [this](batcher_atom, BatcherActor& batcher) { on_batcher(std::move(batcher)); },
+      [this](batcher_atom, caf::error& error) {
+        broken_ = from_caf(error);
+        if (work_) fail_turn(*broken_);
+      },
+      [this](fork_atom, std::int64_t tokens) { return on_fork(tokens); },
+      [this](sleep_atom) { return on_sleep(); },
+      [this](tick_atom, std::uint64_t turn) { on_deadline(turn); },
+      [this](drain_atom) {
+        draining_ = true;
+        if (!work_) self_->quit();
+      },
+  };
+}
+
+// -- turns come in --
+
+caf::result<TurnEnd> SessionState::on_say(Turn turn, SinkActor sink) {
+  if (draining_) return to_caf({ErrorCode::shutting_down, "the host is draining and takes no more turns"});
+  if (auto checked = turn.validate(home_.vocabulary, home_.context, home_.max_text_bytes); !checked) {
+    return to_caf(checked.error());
+  }
+  if (waiting_.size() >= kWaitingTurns) {
+    return to_caf({ErrorCode::busy,
+                   std::to_string(kWaitingTurns) + " turns of this session wait already: let one end before the next"});
+  }
+  auto promise = self_->make_response_promise<TurnEnd>();
+  waiting_.push_back({std::move(turn), std::move(sink), promise});
+  if (!work_) start_next();
+  return promise;
+}
+
+void SessionState::start_next() {
+  if (waiting_.empty()) return;
+  auto next = std::move(waiting_.front());
+  waiting_.pop_front();
+  work_.emplace(std::move(next), home_.text->vocabulary, sampling_);
+  if (work_->sink) self_->monitor(work_->sink);
+  ++turn_;
+  if (broken_) return fail_turn(*broken_);
+  plan();
+}
+
+// -- planning: which tokens --
+
+void SessionState::plan() {
+  work_->job = job_of(work_->turn, conversation_);
+  if (work_->job.bytes() <= kInlineTextBytes) return on_plan(plan_prompt(*home_.text, work_->job));
+  ask_host<PromptPlan>(
+      work_->turn.time_limit, [this](PromptPlan& plan) { on_plan(std::move(plan)); }, plan_atom_v, work_->job);
+}
+
+void SessionState::on_plan(Result<PromptPlan> plan) {
+  if (!plan) return fail_turn(plan.error());
+  const std::int64_t total = plan->keep + static_cast<std::int64_t>(plan->fresh.size());
+  if (total == 0) return fail_turn({ErrorCode::bad_input, "the prompt is empty: there is no token to start from"});
+  if (total >= home_.context) {
+    return fail_turn({ErrorCode::context_length, "the prompt has " + std::to_string(total) +
+                                                     " tokens; the context holds " + std::to_string(home_.context) +
+                                                     ", and the answer needs at least one"});
+  }
+  // The last token is computed again when all of it is cached: somebody has to produce the next one.
+  cache_.truncate(std::min({cache_.length(), plan->keep, total - 1}));
+  work_->kept = plan->keep;
+  conversation_.begin(work_->job, std::move(*plan));
+  work_->began(total, cache_.length(), home_.context);
+  sampler_ = work_->first_sampler_state(conversation_.tokens());
+  reserve();
+}
+
+// -- steps --
+
+void SessionState::send_step() {
+  Step step;
+  step.session = id_;
+  step.key = key_;
+  step.tokens.assign(conversation_.tokens().begin() + cache_.length(), conversation_.tokens().end());
+  step.cache = cache_.lend();
+  step.sampling = work_->sampling;
+  step.state = sampler_;
+  step.ban_end = work_->answer.bans_end();
+  step.logprobs = work_->turn.logprobs;
+  work_->computed += static_cast<std::int64_t>(step.tokens.size());
+  parked_ = false;
+  in_flight_ = true;
+  const auto epoch = ++epoch_;  // arguments are evaluated in any order
+  self_->request(home_.batcher, caf::infinite, step_atom_v, std::move(step))
+      .then(
+          [this, epoch](Sampled& sampled) {
+            if (epoch == epoch_) on_sampled(sampled);
+          },
+          [this, epoch](caf::error& error) {
+            if (epoch == epoch_) on_step_error(error);
+          });
+}
+
+void SessionState::on_sampled(Sampled& sampled) {
+  in_flight_ = false;
+  cache_.commit(static_cast<std::int64_t>(conversation_.tokens().size()));
+  if (work_->answer.tokens().empty()) publish_prompt();
+  conversation_.add(sampled.token);
+  if (sampler_) sampler_ = accepted(std::move(sampler_), sampled.token);
+  work_->token_came();
+  const bool late = Clock::now() >= work_->deadline;
+  const bool full = static_cast<std::int64_t>(conversation_.tokens().size()) >= home_.context;
+  const bool over = late || full || work_->answer.ends_with(sampled.token);
+  // The next step goes before the text is looked at, unless the text may end the answer or use up the last credit.
+  const bool ahead = !over && work_->answer.decided_by_token() && work_->may_run_ahead();
+  if (ahead) send_step();
+  emit(work_->take(sampled));
+  if (work_->answer.reason() != FinishReason::none) return end_turn(work_->answer.reason());
+  if (full) return end_turn(FinishReason::length);
+  if (late) return fail_turn({ErrorCode::timed_out, "the turn's time limit passed during the answer"});
+  if (!ahead) go_on();
+}
+
+void SessionState::go_on() {
+  if (work_->has_credit()) return send_step();
+  parked_ = true;
+  leave();
+  // Nothing else comes to a parked turn: one look at its deadline, however often it parks.
+  if (watched_turn_ == turn_) return;
+  watched_turn_ = turn_;
+  self_->delayed_send(self_, work_->deadline - Clock::now(), tick_atom_v, turn_);
+}
+
+void SessionState::on_deadline(std::uint64_t turn) {
+  if (!current(turn) || !parked_) return;
+  fail_turn({ErrorCode::timed_out, "the turn's time limit passed while its reader took nothing"});
+}
+
+// An answer in our own error category is about this step; any other, or a failed engine, means that the batcher died
+// with it.
+void SessionState::on_step_error(const caf::error& error) {
+  in_flight_ = false;
+  cache_.revoke();
+  const bool step_failed = error.category() == caf::type_id_v<ErrorCode> && error != ErrorCode::engine_failed;
+  if (step_failed) return fail_turn(from_caf(error));
+  lost_ = true;
+}
+
+void SessionState::on_batcher(BatcherActor batcher) {
+  home_.batcher = std::move(batcher);
+  broken_.reset();
+  if (!in_flight_ && !lost_) return;
+  lost_ = false;
+  cache_.revoke();
+  work_->computed -= static_cast<std::int64_t>(conversation_.tokens().size()) - cache_.length();
+  send_step();
+}
+
+// -- text goes out --
+
+void SessionState::emit(std::optional<TextDelta> delta) {
+  if (delta) self_->send(work_->sink, std::move(*delta));
+}
+
+void SessionState::on_credit(std::int32_t deltas) {
+  if (!work_ || deltas <= 0) return;
+  work_->credit = std::min(work_->credit, std::numeric_limits<std::int32_t>::max() - deltas) + deltas;
+  if (parked_) send_step();
+}
+
+void SessionState::on_sink_down(const caf::actor_addr& source) {
+  std::erase_if(waiting_, [&](const WaitingTurn& turn) { return turn.sink && turn.sink.address() == source; });
+  if (work_ && work_->sink && work_->sink.address() == source) end_turn(FinishReason::cancelled);
+}
+
+// -- turns end --
+
+void SessionState::end_turn(FinishReason reason) {
+  emit(work_->close(reason));
+  TurnEnd end = work_->summary();
+  auto promise = work_->promise;
+  put_away();
+  promise.deliver(std::move(end));
+  after_turn();
+}
+
+void SessionState::fail_turn(const Error& error) {
+  work_->close(FinishReason::cancelled);
+  auto promise = work_->promise;
+  put_away();
+  promise.deliver(to_caf(error));
+  after_turn();
+}
+
+// The history keeps what was said and answered; a turn that never got a token is taken back whole.
+void SessionState::put_away() {
+  const bool was_parked_or_running = work_->begun;
+  cache_.revoke();
+  ++epoch_;
+  in_flight_ = lost_ = parked_ = queued_ = false;
+  if (work_->begun) {
+    if (work_->answer.tokens().empty()) {
+      cache_.truncate(std::min(cache_.length(), work_->kept));  // what follows is of the prompt that is taken back
+      conversation_.back();
+    } else {
+      conversation_.end(work_->answer, *home_.text->vocabulary);
+    }
+  }
+  const auto tokens = static_cast<std::int64_t>(conversation_.tokens().size());
+  cache_.truncate(std::min(cache_.length(), tokens));
+  cache_.shrink_to_fit(cache_.length());
+  if (was_parked_or_running) publish();
+  if (work_->sink) self_->demonitor(work_->sink);
+  work_.reset();
+  if (was_parked_or_running) leave();
+  tell_freed(turn_);
+}
+
+void SessionState::after_turn() {
+  for (auto& promise : std::exchange(transcripts_, {})) promise.deliver(transcript());
+  if (!work_) start_next();
+  if (!work_ && draining_) self_->quit();
+}
+
+caf::result<Transcript> SessionState::on_transcript() {
+  if (!work_) return transcript();
+  auto promise = self_->make_response_promise<Transcript>();
+  transcripts_.push_back(promise);
+  return promise;
+}
+
+SessionPhase SessionState::phase() const {
+  if (!work_) return SessionPhase::idle;
+  if (!work_->begun) return SessionPhase::planning;
+  if (queued_) return SessionPhase::queued;
+  if (parked_) return SessionPhase::parked;
+  return work_->answer.tokens().empty() ? SessionPhase::prefilling : SessionPhase::decoding;
+}
+
+SessionPhase SessionState::on_stop() {
+  const SessionPhase met = phase();
+  if (work_) end_turn(FinishReason::cancelled);
+  return met;
+}
+
+SessionPhase SessionState::on_close() {
+  const SessionPhase met = phase();
+  auto waiting = std::exchange(waiting_, {});
+  if (work_) end_turn(FinishReason::cancelled);
+  for (auto& turn : waiting) turn.promise.deliver(to_caf({ErrorCode::cancelled, "the session was closed"}));
+  self_->quit();
+  return met;
+}
 
 SessionControl spawn_session(caf::actor_system& system, SessionHome home, SessionId id, Branch branch) {
   return system.spawn<SessionControl::stateful_impl<SessionState>>(std::move(home), id, std::move(branch));

@@ -37,7 +37,9 @@ void configure(caf::actor_system_config& config) {
 }
 
 HostActor spawn_host(caf::actor_system& system, std::unique_ptr<Engine> engine) {
-  return spawn_supervisor(system, std::move(engine), {});
+  SupervisorOptions options;
+  options.sleep_room = *SleepRoom::open({}, *engine->pages());  // fails only with a folder
+  return spawn_supervisor(system, std::move(engine), std::move(options));
 }
 
 }  // namespace troupe

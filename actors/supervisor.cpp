@@ -1,7 +1,6 @@
 #include "actors/supervisor.h"
 
 #include <algorithm>
-#include <deque>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -11,6 +10,7 @@
 #include "actors/idle_sessions.h"
 #include "actors/launch_watch.h"
 #include "actors/log.h"
+#include "actors/restart_limit.h"
 #include "actors/session.h"
 #include "actors/store.h"
 #include "actors/text_actor.h"
@@ -70,6 +70,9 @@ class SupervisorState {
           admission_.leave(session, turn);
           relieve();
         },
+        [this](plan_atom, PromptJob& job) { return self_->delegate(text_actor_, plan_atom_v, std::move(job)); },
+        [this](sleep_atom, Handover& awake) { return self_->delegate(store_, sleep_atom_v, std::move(awake)); },
+        [this](wake_atom, Handover& asleep) { return self_->delegate(store_, wake_atom_v, std::move(asleep)); },
         [this](tick_atom) { on_tick(); },
     };
   }
@@ -84,7 +87,7 @@ class SupervisorState {
 
   caf::result<SessionActor> on_open(OpenSession opening) {
     if (auto refused = refuse()) return to_caf(*refused);
-    if (auto refused = refuse(opening)) return to_caf(*refused);
+    if (auto checked = opening.validate(engine_->shape().vocabulary); !checked) return to_caf(checked.error());
     return spawn(Branch::open(std::move(opening), *text_->vocabulary, engine_->pages()));
   }
 
@@ -138,7 +141,7 @@ class SupervisorState {
             max_text_bytes_,
             caf::actor_cast<caf::weak_actor_ptr>(self_),
             batcher_,
-            text_actor_};
+            options_.sleep_room && options_.sleep_room->has_room()};
   }
 
   SessionActor spawn(Branch branch) {
@@ -160,17 +163,6 @@ class SupervisorState {
                    std::to_string(sessions_.size()) + " sessions are open, the most this host keeps"};
     }
     return std::nullopt;
-  }
-
-  std::optional<Error> refuse(const OpenSession& opening) const {
-    if (auto sampling = opening.sampling.validate(engine_->shape().vocabulary); !sampling) return sampling.error();
-    if (!opening.past) return std::nullopt;
-    if (!opening.system.empty()) return Error{ErrorCode::bad_input, "give a system text or a past, not both"};
-    const auto wrong = std::ranges::find_if(
-        opening.past->tokens, [&](TokenId token) { return token < 0 || token >= engine_->shape().vocabulary; });
-    if (wrong == opening.past->tokens.end()) return std::nullopt;
-    return Error{ErrorCode::bad_input,
-                 "the transcript holds token " + std::to_string(*wrong) + ", outside the vocabulary"};
   }
 
   template <class... Ts>
@@ -235,25 +227,24 @@ class SupervisorState {
   }
 
   void start_store() {
-    SnapshotHome home{engine_->fingerprint(), text_->vocabulary, engine_->pages(), engine_->context(),
-                      [prefixes = prefixes_](std::int64_t pages) { prefixes->evict(pages); }};
+    SnapshotHome home{engine_->fingerprint(),
+                      text_->vocabulary,
+                      engine_->pages(),
+                      engine_->context(),
+                      [prefixes = prefixes_](std::int64_t pages) { prefixes->evict(pages); },
+                      options_.sleep_room};
     store_ = spawn_store(self_->system(), std::move(home), options_.detached);
     self_->monitor(store_);
   }
 
   void on_batcher_down(const caf::error& reason) {
-    const auto now = Clock::now();
-    while (!restarts_.empty() && now - restarts_.front() > SupervisorOptions::kRestartWindow) restarts_.pop_front();
-    if (restarts_.size() >= SupervisorOptions::kRestarts) {
-      give_up(Error{ErrorCode::engine_failed, "the engine failed " + std::to_string(restarts_.size() + 1) +
-                                                  " times within " +
-                                                  std::to_string(SupervisorOptions::kRestartWindow.count()) +
-                                                  " s; last: " + from_caf(reason).message});
-      return;
+    if (!restarts_.allow(Clock::now())) {
+      return give_up(Error{ErrorCode::engine_failed, "the engine failed " + std::to_string(RestartLimit::kMost + 1) +
+                                                         " times within " +
+                                                         std::to_string(RestartLimit::kWindow.count()) +
+                                                         " s; last: " + from_caf(reason).message});
     }
     log_warning("the batcher died (" + from_caf(reason).message + "); starting another");
-    restarts_.push_back(now);
-    ++restarts_in_all_;
     start_batcher();
     tell_sessions(batcher_atom_v, batcher_);
   }
@@ -303,9 +294,10 @@ class SupervisorState {
     info.pages_total = engine_->pages()->total();
     info.pages_free = engine_->pages()->free();
     info.prefixes = prefixes_->counters();
+    if (options_.sleep_room) info.sleepers = options_.sleep_room->counters();
     info.sessions = static_cast<std::int64_t>(sessions_.size());
     info.waiting = static_cast<std::int64_t>(admission_.waiting());
-    info.batcher_restarts = restarts_in_all_;
+    info.batcher_restarts = restarts_.in_all();
     info.ready = !failed_ && !hangs_ && !draining_;
     return info;
   }
@@ -380,8 +372,7 @@ class SupervisorState {
   TextActor text_actor_;
   StoreActor store_;
   std::shared_ptr<LaunchClock> launch_began_;
-  std::deque<Clock::time_point> restarts_;
-  std::int64_t restarts_in_all_ = 0;
+  RestartLimit restarts_;
   std::optional<Error> failed_;
   LaunchWatch watch_;
   bool hangs_ = false;

@@ -2,7 +2,7 @@
 // line of turns that wait for pages (runtime/admission.h) and the index of prefixes, and starts a new batcher when one
 // dies.
 //
-// Restarts have a limit (kRestarts within kRestartWindow): past it the engine counts as failed, every session is told,
+// Restarts have a limit (actors/restart_limit.h): past it the engine counts as failed, every session is told,
 // and opens are refused. There is never a second batcher for one engine: the next starts only after the down message
 // of the last. A launch that takes longer than hang_limit turns `ready` off and fails the turns in work; when it ends
 // after all, the sessions get their batcher back.
@@ -16,6 +16,7 @@
 #include "actors/messages.h"
 #include "runtime/engine.h"
 #include "runtime/isolate.h"
+#include "runtime/kv/sleep_room.h"
 #include "runtime/step_queue.h"
 
 namespace troupe {
@@ -31,9 +32,9 @@ struct SupervisorOptions {
   // Bytes of keys and values that the index of prefixes may hold; 0: nothing is shared. What only the index holds is
   // given back whenever pages are wanted.
   std::uint64_t prefix_memory = std::numeric_limits<std::uint64_t>::max();
+  // Where the keys and values of idle sessions go that have to make room; null: they are computed again.
+  std::shared_ptr<SleepRoom> sleep_room;
 
-  static constexpr int kRestarts = 3;
-  static constexpr std::chrono::seconds kRestartWindow{10};
   static constexpr std::chrono::milliseconds kTick{250};
   // A long session of a large model is gigabytes, and disks are slow.
   static constexpr std::chrono::minutes kFileLimit{30};

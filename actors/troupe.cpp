@@ -39,8 +39,9 @@ Error called_inside() {
           "a blocking call from inside an actor of the host: send messages instead (actors/spawn.h)"};
 }
 
-SupervisorOptions supervision(const HostOptions& host) {
+SupervisorOptions supervision(const HostOptions& host, std::shared_ptr<SleepRoom> sleep_room) {
   SupervisorOptions options;
+  options.sleep_room = std::move(sleep_room);
   options.fuse = host.fuse;
   options.prefix_memory = host.prefix_memory;
   return options;
@@ -53,10 +54,10 @@ Error gone() {
 }  // namespace
 
 struct Host::State {
-  State(std::shared_ptr<Engine> engine, const HostOptions& host_options)
+  State(std::shared_ptr<Engine> engine, const HostOptions& host_options, std::shared_ptr<SleepRoom> sleep_room)
       : options(host_options),
         system(config),
-        actor(spawn_supervisor(system, std::move(engine), supervision(host_options))) {}
+        actor(spawn_supervisor(system, std::move(engine), supervision(host_options, std::move(sleep_room)))) {}
   ~State();
 
   HostOptions options;
@@ -182,8 +183,10 @@ Result<Host> Host::open(const std::string& model_path, const HostOptions& option
   if (inside_actor_thread) return called_inside();
   auto engine = Engine::open(model_path, options.engine);
   if (!engine) return engine.error();
+  auto sleep_room = SleepRoom::open(options.sleep, *(*engine)->pages());
+  if (!sleep_room) return sleep_room.error();
   try {
-    return Host(std::make_shared<State>(std::move(*engine), options));
+    return Host(std::make_shared<State>(std::move(*engine), options, std::move(*sleep_room)));
   } catch (const std::system_error& refused) {
     return Error{ErrorCode::io, "the host cannot start its threads (" + refused.code().message() +
                                     "): raise the system's limit (ulimit -u, ulimit -v, a container's limit of "

@@ -35,6 +35,8 @@ struct HostOptions {
   bool fuse = true;  // false: every step is a launch of its own (for benchmarks only)
   // Bytes of keys and values kept for sessions that begin alike; 0: nothing is shared. See OpenSession::key.
   std::uint64_t prefix_memory = std::numeric_limits<std::uint64_t>::max();
+  // Where idle sessions' keys and values go when running turns need their pages: host memory, then a file.
+  SleepOptions sleep{};
   std::chrono::milliseconds drain_limit{5000};  // how long the destructor lets running turns go on
 };
 

@@ -170,12 +170,19 @@ bool inspect(Inspector& f, PrefixCounters& x) {
 }
 
 template <class Inspector>
+bool inspect(Inspector& f, SleepCounters& x) {
+  return f.object(x).fields(f.field("in_memory", x.in_memory), f.field("on_disk", x.on_disk),
+                            f.field("memory_bytes", x.memory_bytes), f.field("disk_bytes", x.disk_bytes),
+                            f.field("woken", x.woken), f.field("lost", x.lost));
+}
+
+template <class Inspector>
 bool inspect(Inspector& f, HostInfo& x) {
   return f.object(x).fields(
       f.field("model", x.model), f.field("engine", x.engine), f.field("fingerprint", x.fingerprint),
       f.field("context", x.context), f.field("pages_total", x.pages_total), f.field("pages_free", x.pages_free),
-      f.field("prefixes", x.prefixes), f.field("sessions", x.sessions), f.field("waiting", x.waiting),
-      f.field("batcher_restarts", x.batcher_restarts), f.field("ready", x.ready));
+      f.field("prefixes", x.prefixes), f.field("sleepers", x.sleepers), f.field("sessions", x.sessions),
+      f.field("waiting", x.waiting), f.field("batcher_restarts", x.batcher_restarts), f.field("ready", x.ready));
 }
 
 template <class Inspector>

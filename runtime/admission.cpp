@@ -66,11 +66,13 @@ Admission::Outcome Admission::admit(Waiter& waiter) {
   waiter.leader = leader_for(request, std::max(found, own));
   if (waiter.leader) return Outcome::follows;
   // What was found is held only while there is hope: a turn in line must not keep pages that it has not computed.
-  KvCache anew(pool_);
-  if (found > own) anew.begin_with(*prefix);
-  KvCache& cache = found > own ? anew : *request.cache;
+  // What sleeps is woken behind what was found: a page less to fill, and one that others hold already.
+  const bool use_found = found > request.cache->awake();
+  KvCache anew = request.cache->asleep() ? request.cache->fork(own) : KvCache(pool_);
+  if (use_found) anew.begin_with(*prefix);
+  KvCache& cache = use_found ? anew : *request.cache;
   if (!reserve(cache, request.worst_case)) return Outcome::no_pages;
-  if (found > own) *request.cache = std::move(anew);
+  if (use_found) *request.cache = std::move(anew);
   index_->count(std::ssize(before_last), found > own ? found : 0);
   running_[request.session] = request.turn;
   if (index_->keeps_pages())

@@ -178,6 +178,23 @@ Conversation::Parts parts_of(const json& header) {
   return parts;
 }
 
+// Where a cache's tokens stand: in its pages, or, while it sleeps, in memory that is made for the file.
+struct PagesToSave {
+  std::int64_t tokens = 0;
+  std::byte* const* at = nullptr;
+  PageImage image{};
+};
+
+Result<PagesToSave> pages_of(const SnapshotHome& home, const KvCache& cache) {
+  if (!cache.asleep()) return PagesToSave{cache.length(), cache.pages()};
+  auto image = home.sleep_room->image(*cache.sleeper());
+  if (!image && image.error().code == ErrorCode::not_found) return PagesToSave{};
+  if (!image) return image.error();
+  PagesToSave pages{cache.length(), nullptr, std::move(*image)};
+  pages.at = pages.image.pages.data();
+  return pages;
+}
+
 // A cache with pages for so many tokens; empty where there is no room.
 KvCache make_cache(const SnapshotHome& home, std::int64_t tokens) {
   KvCache cache(home.pages);
@@ -241,8 +258,10 @@ Result<Snapshot> restore(const SnapshotFile& file, const json& header, const Sna
 Result<void> save_snapshot(const std::string& path, const SnapshotHome& home, const std::string& key,
                            const SamplingParams& sampling, const Conversation& conversation, const KvCache& cache) {
   const KvLayout& layout = home.pages->layout();
-  const std::int64_t tokens = cache.length();
   try {
+    auto pages = pages_of(home, cache);
+    if (!pages) return pages.error();
+    const std::int64_t tokens = pages->tokens;
     const std::string header = header_of(home, key, sampling, conversation.parts(), tokens);
     return write_snapshot_file(path, header, payload_bytes(layout, tokens), [&](const WritePart& write) {
       constexpr std::size_t kPart = std::size_t{1} << 20;
@@ -250,8 +269,7 @@ Result<void> save_snapshot(const std::string& path, const SnapshotHome& home, co
       std::vector<std::byte> rows;
       for (RowOrder order{tokens}; order.next < tokens * layout.layers; ++order.next) {
         rows.resize(rows.size() + size);
-        TokenRow(layout, order.layer(), order.slot())
-            .read(cache.pages()[order.page()], rows.data() + rows.size() - size);
+        TokenRow(layout, order.layer(), order.slot()).read(pages->at[order.page()], rows.data() + rows.size() - size);
         if (rows.size() < kPart && order.next + 1 < tokens * layout.layers) continue;
         if (!write({reinterpret_cast<const char*>(rows.data()), rows.size()})) return;
         rows.clear();

@@ -17,6 +17,7 @@
 #include "kernels/result.h"
 #include "runtime/conversation.h"
 #include "runtime/kv/kv_cache.h"
+#include "runtime/kv/sleep_room.h"
 #include "runtime/sampling_params.h"
 
 namespace troupe {
@@ -28,6 +29,7 @@ struct SnapshotHome {
   std::shared_ptr<PagePool> pages;
   std::int64_t context = 0;                             // tokens a session may hold; 0: any number
   std::function<void(std::int64_t pages)> make_room{};  // called when the pool has fewer pages free
+  std::shared_ptr<SleepRoom> sleep_room{};              // where caches of this house sleep; may be null
 };
 
 struct Snapshot {
@@ -37,7 +39,8 @@ struct Snapshot {
   KvCache cache;  // empty when the pool has no room: the tokens are then computed again, to the same bits
 };
 
-// `cache` holds the first tokens of the conversation, and may be that of a fork.
+// `cache` holds the first tokens of the conversation, may be that of a fork, and may sleep in the home's room. Where a
+// sleeper was lost, the file has its tokens only.
 Result<void> save_snapshot(const std::string& path, const SnapshotHome& home, const std::string& key,
                            const SamplingParams& sampling, const Conversation& conversation, const KvCache& cache);
 Result<Snapshot> load_snapshot(const std::string& path, const SnapshotHome& home);

@@ -41,7 +41,9 @@ KvCache& KvCache::operator=(KvCache&& other) noexcept {
   run_ = std::move(other.run_);
   source_ = std::move(other.source_);
   revoked_ = std::move(other.revoked_);
+  sleeper_ = std::move(other.sleeper_);
   length_ = std::exchange(other.length_, 0);
+  awake_ = other.awake_;
   computed_here_ = other.computed_here_;
   return *this;
 }
@@ -101,13 +103,21 @@ void KvCache::begin_with(PageRun& prefix) {
   run_->ids.swap(prefix.ids);
   run_->shared = std::exchange(prefix.shared, 0);
   for (PageId page : run_->ids) run_->addresses.push_back(run_->pool->address(page));
-  length_ = capacity();
+  length_ = std::max(length_, capacity());
+  awake_ = capacity();
+  if (awake_ == length_) sleeper_.reset();
 }
 
 KvCache KvCache::fork(std::int64_t length) const {
   TROUPE_CHECK(length >= 0 && length <= length_);
   KvCache branch(run_->pool);
   PageRun& run = *branch.run_;
+  branch.length_ = length;
+  branch.computed_here_ = computed_here_;
+  if (asleep()) {
+    if (length > 0) branch.sleeper_ = sleeper_;
+    return branch;
+  }
   const auto pages = static_cast<std::size_t>(pages_for(length)),
              full = static_cast<std::size_t>(full_pages_of(length));
   run.ids.assign(run_->ids.begin(), run_->ids.begin() + static_cast<std::ptrdiff_t>(pages));
@@ -121,18 +131,16 @@ KvCache KvCache::fork(std::int64_t length) const {
   run_->pool->share(std::span(run.ids).first(full));
   if (pages > full) run_->pool->share(run.ids[full], static_cast<int>(length % KvLayout::kPageTokens));
   run.shared = pages;
-  branch.length_ = length;
-  branch.computed_here_ = computed_here_;
   return branch;
 }
 
 std::byte* const* KvCache::pages() const {
-  TROUPE_CHECK(source_ == nullptr);
+  TROUPE_CHECK(source_ == nullptr && !asleep());
   return run_->addresses.data();
 }
 
 std::span<const PageId> KvCache::full_pages() const {
-  return std::span(run_->ids).first(static_cast<std::size_t>(full_pages_of(length_)));
+  return std::span(run_->ids).first(static_cast<std::size_t>(full_pages_of(awake())));
 }
 
 // A launch whose step was revoked may still read the old list: the owner goes on with a copy that shares the pages.
@@ -149,7 +157,7 @@ void KvCache::own_alone() {
 
 void KvCache::shrink_to_fit(std::int64_t tokens) {
   TROUPE_CHECK(!lent());
-  const auto pages = static_cast<std::size_t>(pages_for(std::max(tokens, length_)));
+  const auto pages = static_cast<std::size_t>(pages_for(asleep() ? awake_ : std::max(tokens, length_)));
   if (pages >= run_->ids.size()) return;
   own_alone();
   run_->cut(pages);
@@ -159,6 +167,7 @@ void KvCache::truncate(std::int64_t length) {
   TROUPE_CHECK(!lent() && length >= 0 && length <= length_);
   if (full_pages_of(length) < full_pages_of(length_) || length % KvLayout::kPageTokens == 0) source_.reset();
   length_ = length;
+  if (asleep() && length_ <= awake_) sleeper_.reset();
   auto keep = static_cast<std::size_t>(pages_for(length));
   while (keep < run_->ids.size() && run_->pool->writable(run_->ids[keep], 0)) ++keep;
   if (keep == run_->ids.size()) return;
@@ -167,7 +176,7 @@ void KvCache::truncate(std::int64_t length) {
 }
 
 KvLease KvCache::lend() {
-  TROUPE_CHECK(!lent() && !tail_is_foreign());
+  TROUPE_CHECK(!lent() && !asleep() && !tail_is_foreign());
   revoked_ = std::make_shared<std::atomic<bool>>(false);
   KvLease lease;
   lease.run_ = run_;
@@ -189,6 +198,30 @@ void KvCache::revoke() {
   if (!revoked_) return;
   revoked_->store(true, std::memory_order_release);
   revoked_.reset();
+}
+
+void KvCache::fall_asleep(std::shared_ptr<const SleepingKv> copy) {
+  TROUPE_CHECK(!lent() && !asleep() && copy != nullptr);
+  KvCache sleeping(pool());
+  sleeping.sleeper_ = std::move(copy);
+  sleeping.length_ = length_;
+  sleeping.computed_here_ = computed_here_;
+  *this = std::move(sleeping);
+}
+
+std::byte* const* KvCache::bed() const {
+  TROUPE_CHECK(asleep() && capacity() >= length_);
+  return run_->addresses.data();
+}
+
+void KvCache::wake() {
+  TROUPE_CHECK(asleep() && capacity() >= length_);
+  sleeper_.reset();
+}
+
+void KvCache::forget_sleeper() {
+  length_ = awake();
+  sleeper_.reset();
 }
 
 }  // namespace troupe

@@ -9,6 +9,9 @@
 // Pages may be shared: those of a common prefix, and those that a fork has from its origin. Shared positions are never
 // written. A sequence that goes on inside a page which is not its own to write gets a copy of it, one page more; the
 // copy is made by the launch, before the step's first row, since nobody else knows when a page is at rest.
+//
+// A cache may be asleep (runtime/kv/sleep_room.h): its tokens from awake() on are kept, but in no page. It counts them
+// in length() and may be truncated, forked, given pages and a longer prefix; before it is lent it must be woken.
 #pragma once
 
 #include <atomic>
@@ -20,6 +23,8 @@
 #include "runtime/kv/page_pool.h"
 
 namespace troupe {
+
+class SleepingKv;
 
 // Pages with one hold each, let go when the last holder of the run goes.
 struct PageRun {
@@ -74,23 +79,35 @@ class KvCache {
   bool reserve(std::int64_t tokens);
   // Takes over pages_missing pages that somebody took from the same pool for this cache. `extra` is left without pages.
   void adopt(PageRun& extra);
-  // An empty cache begins with the full pages of a prefix that another sequence computed. `prefix`, all shares, is left
-  // without pages.
+  // A cache without pages, empty or asleep, begins with the full pages of a prefix that another sequence computed.
+  // `prefix`, all shares, is left without pages.
   void begin_with(PageRun& prefix);
   // Another sequence with the first `length` tokens of this one, at no page's cost until it goes on. May be called
-  // while this one is lent.
+  // while this one is lent. The fork of one that is asleep has all its tokens asleep, and no page.
   KvCache fork(std::int64_t length) const;
   // Where the committed tokens are, for reading. Not of a cache that has pages to write to already (see fork).
   std::byte* const* pages() const;
   // False when anything in it came from outside, a file say: then nobody else may begin with its pages.
   bool computed_here() const { return computed_here_; }
   void mark_foreign() { computed_here_ = false; }
-  // The pages whose 16 tokens are all committed.
+  // The pages whose 16 tokens are all committed and awake.
   std::span<const PageId> full_pages() const;
-  // Gives back the pages past `tokens` (never below length()).
+  // Gives back the pages past `tokens` (never below length()); of one that is asleep, past awake().
   void shrink_to_fit(std::int64_t tokens);
   // Forgets the tokens from `length` on. Their pages stay reserved, except shared ones.
   void truncate(std::int64_t length);
+
+  bool asleep() const { return sleeper_ != nullptr; }
+  // The first tokens of length() that stand in pages: all, unless it is asleep.
+  std::int64_t awake() const { return asleep() ? awake_ : length_; }
+  const std::shared_ptr<const SleepingKv>& sleeper() const { return sleeper_; }
+  // Gives all pages back. `copy` is of these very tokens. Not while it is lent.
+  void fall_asleep(std::shared_ptr<const SleepingKv> copy);
+  // The pages into which somebody writes the tokens from awake() on, before wake(). There must be pages for all.
+  std::byte* const* bed() const;
+  void wake();
+  // What was asleep is lost: length() becomes awake().
+  void forget_sleeper();
 
   bool lent() const { return revoked_ != nullptr; }
   KvLease lend();
@@ -108,7 +125,9 @@ class KvCache {
   std::shared_ptr<PageRun> run_;
   std::shared_ptr<PageRun> source_;  // whose content the page of position length() still has to get
   std::shared_ptr<std::atomic<bool>> revoked_;
+  std::shared_ptr<const SleepingKv> sleeper_;  // null while awake
   std::int64_t length_ = 0;
+  std::int64_t awake_ = 0;  // while asleep: tokens in full pages
   bool computed_here_ = true;
 };
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -89,12 +90,13 @@ inline SamplingParams plain_ascii(const Vocabulary& vocabulary) {
 class ActorLab {
  public:
   explicit ActorLab(SupervisorOptions options = {}, EngineOptions engine_options = lab_options(),
-                    const std::string& model = tiny_path())
+                    const std::string& model = tiny_path(), const std::optional<SleepOptions>& sleep = std::nullopt)
       : config_(std::make_unique<Config>()), system_(*config_), self_(system_) {
     engine_ = open_engine(model, engine_options);
     engine_options.kv_memory = std::max<std::uint64_t>(engine_options.kv_memory, std::uint64_t{8} << 20);
     solo_engine_ = open_engine(model, engine_options);
     options.detached = true;
+    if (sleep) options.sleep_room = *SleepRoom::open(*sleep, *engine_->pages());
     host_ = spawn_supervisor(system_, engine_, std::move(options));
   }
   ~ActorLab() { stop(); }

@@ -20,6 +20,7 @@ class ScratchFolder {
     std::filesystem::remove_all(path_, ignored);
   }
 
+  const std::string& path() const { return path_; }
   std::string file(const std::string& name) const { return path_ + "/" + name; }
 
  private:

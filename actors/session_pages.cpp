@@ -1,0 +1,92 @@
+// What happens to a session's pages.
+#include <utility>
+
+#include "actors/errors.h"
+#include "actors/session_state.h"
+
+namespace troupe {
+
+// -- queued: pages for the worst case --
+
+void SessionState::reserve() {
+  const bool may_be_known = home_.prefixes->keeps_pages() && work_->prompt - cache_.length() > KvLayout::kPageTokens;
+  if (!may_be_known && cache_.pages_missing(work_->worst_case) == 0) return send_step();
+  queued_ = true;
+  PageRequest request{id_,         turn_,
+                      key_,        std::make_shared<const std::vector<TokenId>>(conversation_.tokens()),
+                      hand_over(), work_->worst_case};
+  ask_host<PageGrant>(
+      caf::infinite, [this](PageGrant& grant) { on_grant(std::move(*grant.cache)); }, reserve_atom_v,
+      std::move(request), caf::timespan(work_->turn.time_limit));
+}
+
+// The cache goes away for a while. What sleeps is kept here too: nothing of it is lost if the turn ends meanwhile.
+std::shared_ptr<KvCache> SessionState::hand_over() {
+  KvCache kept = cache_.asleep() ? cache_.fork(cache_.length()) : KvCache(home_.pages);
+  return std::make_shared<KvCache>(std::exchange(cache_, std::move(kept)));
+}
+
+void SessionState::on_grant(KvCache cache) {
+  cache_ = std::move(cache);
+  if (cache_.asleep()) {
+    return ask_host<Handover>(
+        work_->turn.time_limit, [this](Handover& woken) { on_grant(std::move(*woken.cache)); }, wake_atom_v,
+        Handover{hand_over()});
+  }
+  queued_ = false;
+  work_->cached = cache_.length();
+  work_->admitted = TurnWork::Clock::now();
+  send_step();
+}
+
+void SessionState::tell_freed(std::uint64_t turn) {
+  if (auto host = caf::actor_cast<HostControl>(home_.host)) self_->send(host, freed_atom_v, id_, turn);
+}
+
+// -- what others may find, or have --
+
+// Others may begin with what is committed here. Whoever waits for this session's prompt is told.
+void SessionState::publish() {
+  if (!cache_.computed_here()) return;
+  home_.prefixes->publish(key_, conversation_.tokens(), cache_.full_pages());
+}
+
+void SessionState::publish_prompt() {
+  publish();
+  if (auto host = caf::actor_cast<HostControl>(home_.host)) self_->send(host, published_atom_v, id_, turn_);
+}
+
+caf::result<Branch> SessionState::on_fork(std::int64_t tokens) const {
+  auto branch = Branch::fork(conversation_, cache_, tokens, *home_.text->vocabulary);
+  if (!branch) return to_caf(branch.error());
+  branch->key = key_;
+  branch->sampling = sampling_;
+  return std::move(*branch);
+}
+
+// -- sleep --
+
+// The store copies a fork; who speaks meanwhile keeps its pages. Without a copy the tokens are computed again.
+caf::result<bool> SessionState::on_sleep() {
+  if (work_ || cache_.capacity() == 0) return false;
+  auto host = caf::actor_cast<HostControl>(home_.host);
+  if (!host || !home_.may_sleep || cache_.length() == 0) return fall_asleep(turn_, nullptr);
+  auto promise = self_->make_response_promise<bool>();
+  Handover fork{std::make_shared<KvCache>(cache_.fork(cache_.length()))};
+  self_->request(host, caf::infinite, sleep_atom_v, std::move(fork))
+      .then([this, turn = turn_, promise](Asleep& copy) mutable { promise.deliver(fall_asleep(turn, copy.kv)); },
+            [this, turn = turn_, promise](caf::error&) mutable { promise.deliver(fall_asleep(turn, nullptr)); });
+  return promise;
+}
+
+bool SessionState::fall_asleep(std::uint64_t turn, std::shared_ptr<const SleepingKv> copy) {
+  if (work_ || turn != turn_ || cache_.capacity() == 0) return false;
+  if (copy) {
+    cache_.fall_asleep(std::move(copy));
+  } else {
+    cache_ = KvCache(home_.pages);
+  }
+  return true;
+}
+
+}  // namespace troupe
