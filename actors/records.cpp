@@ -22,8 +22,9 @@ const char* name(SessionPhase phase) {
   return "idle";
 }
 
-Result<void> OpenSession::validate(std::int64_t vocabulary) const {
+Result<void> OpenSession::validate(std::int64_t vocabulary, std::int64_t context) const {
   if (auto checked = sampling.validate(vocabulary); !checked) return checked;
+  if (auto checked = window.validate(context); !checked) return checked;
   if (!past) return {};
   if (!system.empty()) return Error{ErrorCode::bad_input, "give a system text or a past, not both"};
   const auto wrong =

@@ -14,6 +14,7 @@
 #include "runtime/sampling_params.h"
 #include "runtime/text/message.h"
 #include "runtime/time.h"
+#include "runtime/token_window.h"
 
 namespace troupe {
 
@@ -39,8 +40,10 @@ struct OpenSession {
   std::optional<Transcript> past{};  // go on from here; `system` must then be empty
   SamplingParams sampling{};
   std::string key{};  // who pays: rows are shared fairly between keys, prefixes inside one
+  // Go on without end: when the history outgrows the window, the model sees its first and its newest tokens only.
+  TokenWindow window{};
 
-  Result<void> validate(std::int64_t vocabulary) const;
+  Result<void> validate(std::int64_t vocabulary, std::int64_t context) const;
 };
 
 // One request to a session.
@@ -68,9 +71,10 @@ struct Turn {
 };
 
 struct TextDelta {
-  std::string text;               // whole characters; may be empty when only tokens are to be reported
-  std::vector<TokenId> tokens;    // the tokens computed since the last delta
-  std::vector<Sampled> logprobs;  // one a token, when asked for
+  std::string text;                 // whole characters; may be empty when only tokens are to be reported
+  std::vector<TokenId> tokens;      // the tokens computed since the last delta
+  std::vector<Sampled> logprobs;    // one a token, when asked for
+  std::int64_t dropped_tokens = 0;  // as in TurnEnd
 };
 
 struct TurnEnd {
@@ -81,6 +85,7 @@ struct TurnEnd {
   std::int64_t prompt_tokens = 0;    // tokens before the answer
   std::int64_t cached_tokens = 0;    // of these, found in the cache
   std::int64_t computed_tokens = 0;  // rows this turn had computed
+  std::int64_t dropped_tokens = 0;   // of the history, behind its sinks, that the model sees no more
   Seconds queued{0};                 // waiting for pages
   Seconds prefill{0};                // from the first step to the first token
   Seconds decode{0};                 // from the first token to the last

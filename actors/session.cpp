@@ -63,7 +63,7 @@ void SessionState::start_next() {
   if (waiting_.empty()) return;
   auto next = std::move(waiting_.front());
   waiting_.pop_front();
-  work_.emplace(std::move(next), home_.text->vocabulary, sampling_);
+  work_.emplace(std::move(next), home_.text->vocabulary, settings_.sampling);
   if (work_->sink) self_->monitor(work_->sink);
   ++turn_;
   if (broken_) return fail_turn(*broken_);
@@ -76,34 +76,42 @@ void SessionState::plan() {
   work_->job = job_of(work_->turn, conversation_);
   if (work_->job.bytes() <= kInlineTextBytes) return on_plan(plan_prompt(*home_.text, work_->job));
   ask_host<PromptPlan>(
-      work_->turn.time_limit, [this](PromptPlan& plan) { on_plan(std::move(plan)); }, plan_atom_v, work_->job);
+      work_->remaining(), [this](PromptPlan& plan) { on_plan(std::move(plan)); }, plan_atom_v, work_->job);
 }
 
 void SessionState::on_plan(Result<PromptPlan> plan) {
   if (!plan) return fail_turn(plan.error());
   const std::int64_t total = plan->keep + static_cast<std::int64_t>(plan->fresh.size());
   if (total == 0) return fail_turn({ErrorCode::bad_input, "the prompt is empty: there is no token to start from"});
-  if (total >= home_.context) {
+  if (total >= home_.context && !settings_.window.endless()) {
     return fail_turn({ErrorCode::context_length, "the prompt has " + std::to_string(total) +
                                                      " tokens; the context holds " + std::to_string(home_.context) +
                                                      ", and the answer needs at least one"});
   }
-  // The last token is computed again when all of it is cached: somebody has to produce the next one.
-  cache_.truncate(std::min({cache_.length(), plan->keep, total - 1}));
   work_->kept = plan->keep;
+  cache_.truncate(std::min(cache_.length(), settings_.window.seen_before(plan->keep, dropped_)));
   conversation_.begin(work_->job, std::move(*plan));
-  work_->began(total, cache_.length(), home_.context);
+  follow_window();
+  // The last token is computed again when all of it is cached: somebody has to produce the next one.
+  cache_.truncate(std::min(cache_.length(), seen() - 1));
+  work_->began(total, cache_.length());
   sampler_ = work_->first_sampler_state(conversation_.tokens());
   reserve();
 }
 
 // -- steps --
 
+// Where the window has moved on, what it leaves is computed anew, and may need other pages than were shared.
+void SessionState::step() {
+  if (follow_window()) return reserve();
+  send_step();
+}
+
 void SessionState::send_step() {
   Step step;
   step.session = id_;
-  step.key = key_;
-  step.tokens.assign(conversation_.tokens().begin() + cache_.length(), conversation_.tokens().end());
+  step.key = settings_.key;
+  step.tokens = visible(cache_.length());
   step.cache = cache_.lend();
   step.sampling = work_->sampling;
   step.state = sampler_;
@@ -125,17 +133,17 @@ void SessionState::send_step() {
 
 void SessionState::on_sampled(Sampled& sampled) {
   in_flight_ = false;
-  cache_.commit(static_cast<std::int64_t>(conversation_.tokens().size()));
+  cache_.commit(seen());
   if (work_->answer.tokens().empty()) publish_prompt();
   conversation_.add(sampled.token);
   if (sampler_) sampler_ = accepted(std::move(sampler_), sampled.token);
   work_->token_came();
   const bool late = Clock::now() >= work_->deadline;
-  const bool full = static_cast<std::int64_t>(conversation_.tokens().size()) >= home_.context;
+  const bool full = length() >= home_.context && !settings_.window.endless();
   const bool over = late || full || work_->answer.ends_with(sampled.token);
   // The next step goes before the text is looked at, unless the text may end the answer or use up the last credit.
   const bool ahead = !over && work_->answer.decided_by_token() && work_->may_run_ahead();
-  if (ahead) send_step();
+  if (ahead) step();
   emit(work_->take(sampled));
   if (work_->answer.reason() != FinishReason::none) return end_turn(work_->answer.reason());
   if (full) return end_turn(FinishReason::length);
@@ -144,7 +152,7 @@ void SessionState::on_sampled(Sampled& sampled) {
 }
 
 void SessionState::go_on() {
-  if (work_->has_credit()) return send_step();
+  if (work_->has_credit()) return step();
   parked_ = true;
   leave();
   // Nothing else comes to a parked turn: one look at its deadline, however often it parks.
@@ -174,20 +182,22 @@ void SessionState::on_batcher(BatcherActor batcher) {
   if (!in_flight_ && !lost_) return;
   lost_ = false;
   cache_.revoke();
-  work_->computed -= static_cast<std::int64_t>(conversation_.tokens().size()) - cache_.length();
+  work_->computed -= seen() - cache_.length();
   send_step();
 }
 
 // -- text goes out --
 
 void SessionState::emit(std::optional<TextDelta> delta) {
-  if (delta) self_->send(work_->sink, std::move(*delta));
+  if (!delta) return;
+  delta->dropped_tokens = dropped_;
+  self_->send(work_->sink, std::move(*delta));
 }
 
 void SessionState::on_credit(std::int32_t deltas) {
   if (!work_ || deltas <= 0) return;
   work_->credit = std::min(work_->credit, std::numeric_limits<std::int32_t>::max() - deltas) + deltas;
-  if (parked_) send_step();
+  if (parked_) step();
 }
 
 void SessionState::on_sink_down(const caf::actor_addr& source) {
@@ -200,6 +210,7 @@ void SessionState::on_sink_down(const caf::actor_addr& source) {
 void SessionState::end_turn(FinishReason reason) {
   emit(work_->close(reason));
   TurnEnd end = work_->summary();
+  end.dropped_tokens = dropped_;
   auto promise = work_->promise;
   put_away();
   promise.deliver(std::move(end));
@@ -222,14 +233,15 @@ void SessionState::put_away() {
   in_flight_ = lost_ = parked_ = queued_ = false;
   if (work_->begun) {
     if (work_->answer.tokens().empty()) {
-      cache_.truncate(std::min(cache_.length(), work_->kept));  // what follows is of the prompt that is taken back
+      // What follows is of the prompt that is taken back.
+      cache_.truncate(std::min(cache_.length(), settings_.window.seen_before(work_->kept, dropped_)));
       conversation_.back();
     } else {
       conversation_.end(work_->answer, *home_.text->vocabulary);
     }
   }
-  const auto tokens = static_cast<std::int64_t>(conversation_.tokens().size());
-  cache_.truncate(std::min(cache_.length(), tokens));
+  follow_window();
+  cache_.truncate(std::min(cache_.length(), seen()));
   cache_.shrink_to_fit(cache_.length());
   if (was_parked_or_running) publish();
   if (work_->sink) self_->demonitor(work_->sink);

@@ -1,4 +1,5 @@
 // What happens to a session's pages.
+#include <algorithm>
 #include <utility>
 
 #include "actors/errors.h"
@@ -6,18 +7,31 @@
 
 namespace troupe {
 
+// -- the window --
+
+// True when other tokens are seen than those that the cache is of: all but the sinks have other positions now.
+bool SessionState::follow_window() {
+  const std::int64_t now = settings_.window.dropped(length());
+  if (now == dropped_) return false;
+  cache_.truncate(std::min(cache_.length(), settings_.window.sinks));
+  dropped_ = now;
+  return true;
+}
+
 // -- queued: pages for the worst case --
 
 void SessionState::reserve() {
-  const bool may_be_known = home_.prefixes->keeps_pages() && work_->prompt - cache_.length() > KvLayout::kPageTokens;
-  if (!may_be_known && cache_.pages_missing(work_->worst_case) == 0) return send_step();
+  const TokenWindow& window = settings_.window;
+  const std::int64_t most = window.endless() ? window.tokens : home_.context;
+  const std::int64_t worst_case = std::min(most, seen() + work_->tokens_left(most));
+  const bool may_be_known = home_.prefixes->keeps_pages() && seen() - cache_.length() > KvLayout::kPageTokens;
+  if (!may_be_known && cache_.pages_missing(worst_case) == 0) return send_step();
   queued_ = true;
-  PageRequest request{id_,         turn_,
-                      key_,        std::make_shared<const std::vector<TokenId>>(conversation_.tokens()),
-                      hand_over(), work_->worst_case};
+  auto prompt = std::make_shared<const std::vector<TokenId>>(visible(0));
+  PageRequest request{id_, turn_, settings_.key, std::move(prompt), hand_over(), worst_case};
   ask_host<PageGrant>(
       caf::infinite, [this](PageGrant& grant) { on_grant(std::move(*grant.cache)); }, reserve_atom_v,
-      std::move(request), caf::timespan(work_->turn.time_limit));
+      std::move(request), work_->remaining());
 }
 
 // The cache goes away for a while. What sleeps is kept here too: nothing of it is lost if the turn ends meanwhile.
@@ -30,12 +44,11 @@ void SessionState::on_grant(KvCache cache) {
   cache_ = std::move(cache);
   if (cache_.asleep()) {
     return ask_host<Handover>(
-        work_->turn.time_limit, [this](Handover& woken) { on_grant(std::move(*woken.cache)); }, wake_atom_v,
+        work_->remaining(), [this](Handover& woken) { on_grant(std::move(*woken.cache)); }, wake_atom_v,
         Handover{hand_over()});
   }
   queued_ = false;
-  work_->cached = cache_.length();
-  work_->admitted = TurnWork::Clock::now();
+  if (work_->answer.tokens().empty()) work_->was_admitted(cache_.length());
   send_step();
 }
 
@@ -48,7 +61,7 @@ void SessionState::tell_freed(std::uint64_t turn) {
 // Others may begin with what is committed here. Whoever waits for this session's prompt is told.
 void SessionState::publish() {
   if (!cache_.computed_here()) return;
-  home_.prefixes->publish(key_, conversation_.tokens(), cache_.full_pages());
+  home_.prefixes->publish(settings_.key, visible(0), cache_.full_pages());
 }
 
 void SessionState::publish_prompt() {
@@ -57,10 +70,8 @@ void SessionState::publish_prompt() {
 }
 
 caf::result<Branch> SessionState::on_fork(std::int64_t tokens) const {
-  auto branch = Branch::fork(conversation_, cache_, tokens, *home_.text->vocabulary);
+  auto branch = Branch::fork(settings_, conversation_, cache_, dropped_, tokens, *home_.text->vocabulary);
   if (!branch) return to_caf(branch.error());
-  branch->key = key_;
-  branch->sampling = sampling_;
   return std::move(*branch);
 }
 

@@ -5,7 +5,6 @@
 #include <deque>
 #include <memory>
 #include <optional>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -25,10 +24,10 @@ class SessionState {
       : self_(self),
         home_(std::move(home)),
         id_(id),
-        key_(std::move(branch.key)),
-        sampling_(std::move(branch.sampling)),
+        settings_(std::move(branch.settings)),
         conversation_(*branch.conversation),
-        cache_(std::move(*branch.cache)) {}
+        cache_(std::move(*branch.cache)),
+        dropped_(settings_.window.dropped(length())) {}
 
   SessionControl::behavior_type make_behavior();
 
@@ -38,6 +37,7 @@ class SessionState {
   void start_next();
   void plan();
   void on_plan(Result<PromptPlan> plan);
+  void step();
   void send_step();
   void on_sampled(Sampled& sampled);
   void go_on();
@@ -60,6 +60,13 @@ class SessionState {
   SessionPhase on_close();
 
   // -- pages: session_pages.cpp --
+  // Tokens of the history, and those of them that the cache is of, or is to hold with the next step.
+  std::int64_t length() const { return std::ssize(conversation_.tokens()); }
+  std::int64_t seen() const { return length() - dropped_; }
+  std::vector<TokenId> visible(std::int64_t from) const {
+    return settings_.window.visible(conversation_.tokens(), from);
+  }
+  bool follow_window();
   void reserve();
   std::shared_ptr<KvCache> hand_over();
   void on_grant(KvCache cache);
@@ -90,10 +97,10 @@ class SessionState {
   SessionControl::pointer self_;
   SessionHome home_;
   SessionId id_;
-  std::string key_;
-  SamplingParams sampling_;
+  SessionSettings settings_;
   Conversation conversation_;
-  KvCache cache_;
+  KvCache cache_;                          // of what is seen of the conversation
+  std::int64_t dropped_ = 0;               // what is not (runtime/token_window.h)
   std::shared_ptr<SamplerState> sampler_;  // of the turn in work; null while no penalty needs it
 
   std::deque<WaitingTurn> waiting_;

@@ -25,7 +25,7 @@ class StoreState {
 
  private:
   caf::result<bool> on_save(const Branch& branch, const std::string& path) {
-    auto saved = save_snapshot(path, home_, branch.key, branch.sampling, *branch.conversation, *branch.cache);
+    auto saved = save_snapshot(path, home_, branch.settings, *branch.conversation, *branch.cache);
     if (!saved) return to_caf(saved.error());
     return true;
   }
@@ -33,8 +33,7 @@ class StoreState {
   caf::result<Branch> on_load(const std::string& path) {
     auto loaded = load_snapshot(path, home_);
     if (!loaded) return to_caf(loaded.error());
-    return Branch{std::move(loaded->key), std::move(loaded->sampling),
-                  std::make_shared<const Conversation>(std::move(loaded->conversation)),
+    return Branch{std::move(loaded->settings), std::make_shared<const Conversation>(std::move(loaded->conversation)),
                   std::make_shared<KvCache>(std::move(loaded->cache))};
   }
 

@@ -87,7 +87,8 @@ class SupervisorState {
 
   caf::result<SessionActor> on_open(OpenSession opening) {
     if (auto refused = refuse()) return to_caf(*refused);
-    if (auto checked = opening.validate(engine_->shape().vocabulary); !checked) return to_caf(checked.error());
+    if (auto checked = opening.validate(engine_->shape().vocabulary, engine_->context()); !checked)
+      return to_caf(checked.error());
     return spawn(Branch::open(std::move(opening), *text_->vocabulary, engine_->pages()));
   }
 

@@ -35,13 +35,20 @@ TurnWork::TurnWork(WaitingTurn waiting, std::shared_ptr<const Vocabulary> vocabu
       credit(turn.credit),
       deadline(started + turn.time_limit) {}
 
-void TurnWork::began(std::int64_t total, std::int64_t in_cache, std::int64_t context) {
+void TurnWork::began(std::int64_t total, std::int64_t in_cache) {
   begun = true;
   prompt = total;
   cached = in_cache;
-  const std::int64_t room = context - total;
-  const std::int64_t wanted = turn.limits.max_tokens > 0 ? turn.limits.max_tokens : room;
-  worst_case = total + std::min(room, wanted);
+}
+
+void TurnWork::was_admitted(std::int64_t in_cache) {
+  cached = in_cache;
+  admitted = Clock::now();
+}
+
+std::int64_t TurnWork::tokens_left(std::int64_t most) const {
+  if (turn.limits.max_tokens == 0) return most;
+  return turn.limits.max_tokens - std::ssize(answer.tokens());
 }
 
 std::shared_ptr<SamplerState> TurnWork::first_sampler_state(const std::vector<TokenId>& prompt_tokens) const {

@@ -3,6 +3,7 @@
 // Plain bookkeeping of one turn, so that the session actor (actors/session.cpp) only decides and sends.
 #pragma once
 
+#include <algorithm>
 #include <caf/all.hpp>
 #include <chrono>
 #include <memory>
@@ -32,7 +33,11 @@ struct TurnWork {
   TurnWork(WaitingTurn waiting, std::shared_ptr<const Vocabulary> vocabulary, const SamplingParams& session_sampling);
 
   // The prompt is planned: `total` tokens, `cached` of them in the cache.
-  void began(std::int64_t total, std::int64_t cached, std::int64_t context);
+  void began(std::int64_t total, std::int64_t cached);
+  // The first step may start, with so many tokens in the cache.
+  void was_admitted(std::int64_t cached);
+  // Tokens that the answer may still get; `most` where nothing limits it.
+  std::int64_t tokens_left(std::int64_t most) const;
   // What penalties know before the first token; null when no penalty is on.
   std::shared_ptr<SamplerState> first_sampler_state(const std::vector<TokenId>& prompt) const;
 
@@ -43,6 +48,10 @@ struct TurnWork {
   std::optional<TextDelta> close(FinishReason reason);
   TurnEnd summary() const;
 
+  // Until the deadline; a little when it has passed.
+  caf::timespan remaining() const {
+    return std::max<caf::timespan>(deadline - Clock::now(), std::chrono::milliseconds(1));
+  }
   bool has_credit() const { return !sink || credit > 0; }
   // One delta may still go out for the token in hand, and the next one needs a credit of its own.
   bool may_run_ahead() const { return !sink || credit > 1; }
@@ -56,8 +65,7 @@ struct TurnWork {
   Answer answer;
   PromptJob job;
   std::int32_t credit = 0;
-  std::int64_t worst_case = 0;  // tokens the cache must be able to hold
-  std::int64_t kept = 0;        // tokens of the history that this turn's prompt begins with
+  std::int64_t kept = 0;  // tokens of the history that this turn's prompt begins with
   std::int64_t prompt = 0;
   std::int64_t cached = 0;
   std::int64_t computed = 0;

@@ -130,9 +130,14 @@ bool inspect(Inspector& f, Transcript& x) {
 }
 
 template <class Inspector>
+bool inspect(Inspector& f, TokenWindow& x) {
+  return f.object(x).fields(f.field("tokens", x.tokens), f.field("sinks", x.sinks));
+}
+
+template <class Inspector>
 bool inspect(Inspector& f, OpenSession& x) {
   return f.object(x).fields(f.field("system", x.system), f.field("past", x.past), f.field("sampling", x.sampling),
-                            f.field("key", x.key));
+                            f.field("key", x.key), f.field("window", x.window));
 }
 
 template <class Inspector>
@@ -150,7 +155,8 @@ bool inspect(Inspector& f, Turn& x) {
 
 template <class Inspector>
 bool inspect(Inspector& f, TextDelta& x) {
-  return f.object(x).fields(f.field("text", x.text), f.field("tokens", x.tokens), f.field("logprobs", x.logprobs));
+  return f.object(x).fields(f.field("text", x.text), f.field("tokens", x.tokens), f.field("logprobs", x.logprobs),
+                            f.field("dropped_tokens", x.dropped_tokens));
 }
 
 template <class Inspector>
@@ -158,8 +164,9 @@ bool inspect(Inspector& f, TurnEnd& x) {
   return f.object(x).fields(enum_field(f, "reason", x.reason, FinishReason::cancelled), f.field("text", x.text),
                             f.field("tokens", x.tokens), f.field("logprobs", x.logprobs),
                             f.field("prompt_tokens", x.prompt_tokens), f.field("cached_tokens", x.cached_tokens),
-                            f.field("computed_tokens", x.computed_tokens), bits_field(f, "queued", x.queued),
-                            bits_field(f, "prefill", x.prefill), bits_field(f, "decode", x.decode));
+                            f.field("computed_tokens", x.computed_tokens), f.field("dropped_tokens", x.dropped_tokens),
+                            bits_field(f, "queued", x.queued), bits_field(f, "prefill", x.prefill),
+                            bits_field(f, "decode", x.decode));
 }
 
 template <class Inspector>

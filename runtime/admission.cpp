@@ -21,6 +21,7 @@ Admission::Admission(std::shared_ptr<PagePool> pool, std::shared_ptr<PrefixIndex
     : pool_(std::move(pool)), index_(std::move(index)) {}
 
 void Admission::push(PageRequest request, TimePoint deadline, Answer answer) {
+  forget(request.session, request.turn);  // a turn that asks for other pages does not run meanwhile
   if (const auto refused = refuse(request)) return answer(*refused);
   line_.push_back({std::move(request), deadline, std::move(answer), std::nullopt});
   serve();

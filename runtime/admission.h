@@ -56,7 +56,7 @@ class Admission {
   Admission(std::shared_ptr<PagePool> pool, std::shared_ptr<PrefixIndex> index);
 
   // `answer` is called once: at once, later, or never after leave(). Refused at once: what can never fit, and a line
-  // that is full.
+  // that is full. A turn that was admitted may ask again, with all its pages given back.
   void push(PageRequest request, TimePoint deadline, Answer answer);
   // Pages have been given back.
   void serve();

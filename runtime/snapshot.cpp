@@ -135,12 +135,13 @@ SamplingParams sampling_in(const json& list) {
   return params;
 }
 
-std::string header_of(const SnapshotHome& home, const std::string& key, const SamplingParams& sampling,
-                      const Conversation::Parts& parts, std::int64_t cached) {
+std::string header_of(const SnapshotHome& home, const SessionSettings& settings, const Conversation::Parts& parts,
+                      std::int64_t cached) {
   json header{{"fingerprint", home.fingerprint},
               {"layout", layout_of(home.pages->layout())},
-              {"key", as_code_points(key)},
-              {"sampling", sampling_of(sampling)},
+              {"key", as_code_points(settings.key)},
+              {"sampling", sampling_of(settings.sampling)},
+              {"window", {settings.window.tokens, settings.window.sinks}},
               {"tokens", parts.tokens},
               {"cached", cached},
               {"leftover", as_code_points(parts.leftover)},
@@ -233,20 +234,22 @@ Result<Snapshot> restore(const SnapshotFile& file, const json& header, const Sna
   }
   auto conversation = Conversation::from(parts_of(header), *home.vocabulary);
   if (!conversation) return conversation.error();
-  if (home.context > 0 && std::ssize(conversation->tokens()) > home.context) {
-    return Error{ErrorCode::context_length, "it has " + std::to_string(conversation->tokens().size()) +
-                                                " tokens; the context holds " + std::to_string(home.context) +
-                                                " (--context)"};
+  const TokenWindow window{whole_number<std::int64_t>(header.at("window").at(0)),
+                           whole_number<std::int64_t>(header.at("window").at(1))};
+  if (auto checked = window.validate(home.context); !checked) return checked.error();
+  const std::int64_t seen = window.seen(std::ssize(conversation->tokens()));
+  if (seen > home.context) {
+    return Error{ErrorCode::context_length, "it has " + std::to_string(seen) + " tokens; the context holds " +
+                                                std::to_string(home.context) + " (--context)"};
   }
   const auto cached = whole_number<std::int64_t>(header.at("cached"));
-  if (cached < 0 || cached > std::ssize(conversation->tokens()) ||
-      file.payload_bytes() != payload_bytes(home.pages->layout(), cached)) {
+  if (cached < 0 || cached > seen || file.payload_bytes() != payload_bytes(home.pages->layout(), cached)) {
     return Error{ErrorCode::bad_input, "it tells of " + std::to_string(cached) + " computed tokens, and holds others"};
   }
   SamplingParams sampling = sampling_in(header.at("sampling"));
   if (auto checked = sampling.validate(home.vocabulary->size()); !checked) return checked.error();
-  Snapshot snapshot{bytes_in(header.at("key")), std::move(sampling), std::move(*conversation),
-                    make_cache(home, cached)};
+  Snapshot snapshot{
+      {bytes_in(header.at("key")), std::move(sampling), window}, std::move(*conversation), make_cache(home, cached)};
   if (snapshot.cache.capacity() >= cached && cached > 0) {
     if (auto filled = fill(file, snapshot.cache, cached); !filled) return filled.error();
   }
@@ -255,14 +258,14 @@ Result<Snapshot> restore(const SnapshotFile& file, const json& header, const Sna
 
 }  // namespace
 
-Result<void> save_snapshot(const std::string& path, const SnapshotHome& home, const std::string& key,
-                           const SamplingParams& sampling, const Conversation& conversation, const KvCache& cache) {
+Result<void> save_snapshot(const std::string& path, const SnapshotHome& home, const SessionSettings& settings,
+                           const Conversation& conversation, const KvCache& cache) {
   const KvLayout& layout = home.pages->layout();
   try {
     auto pages = pages_of(home, cache);
     if (!pages) return pages.error();
     const std::int64_t tokens = pages->tokens;
-    const std::string header = header_of(home, key, sampling, conversation.parts(), tokens);
+    const std::string header = header_of(home, settings, conversation.parts(), tokens);
     return write_snapshot_file(path, header, payload_bytes(layout, tokens), [&](const WritePart& write) {
       constexpr std::size_t kPart = std::size_t{1} << 20;
       const std::size_t size = TokenRow::bytes(layout);

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 
@@ -18,7 +19,7 @@
 #include "runtime/conversation.h"
 #include "runtime/kv/kv_cache.h"
 #include "runtime/kv/sleep_room.h"
-#include "runtime/sampling_params.h"
+#include "runtime/session_settings.h"
 
 namespace troupe {
 
@@ -27,22 +28,21 @@ struct SnapshotHome {
   std::uint64_t fingerprint = 0;  // Engine::fingerprint
   std::shared_ptr<const Vocabulary> vocabulary;
   std::shared_ptr<PagePool> pages;
-  std::int64_t context = 0;                             // tokens a session may hold; 0: any number
-  std::function<void(std::int64_t pages)> make_room{};  // called when the pool has fewer pages free
-  std::shared_ptr<SleepRoom> sleep_room{};              // where caches of this house sleep; may be null
+  std::int64_t context = std::numeric_limits<std::int64_t>::max();  // tokens a session may hold
+  std::function<void(std::int64_t pages)> make_room{};              // called when the pool has fewer pages free
+  std::shared_ptr<SleepRoom> sleep_room{};                          // where caches of this house sleep; may be null
 };
 
 struct Snapshot {
-  std::string key;
-  SamplingParams sampling;
+  SessionSettings settings;
   Conversation conversation;
   KvCache cache;  // empty when the pool has no room: the tokens are then computed again, to the same bits
 };
 
-// `cache` holds the first tokens of the conversation, may be that of a fork, and may sleep in the home's room. Where a
-// sleeper was lost, the file has its tokens only.
-Result<void> save_snapshot(const std::string& path, const SnapshotHome& home, const std::string& key,
-                           const SamplingParams& sampling, const Conversation& conversation, const KvCache& cache);
+// `cache` holds the first of the tokens that are seen of the conversation, may be that of a fork, and may sleep in the
+// home's room. Where a sleeper was lost, the file has its tokens only.
+Result<void> save_snapshot(const std::string& path, const SnapshotHome& home, const SessionSettings& settings,
+                           const Conversation& conversation, const KvCache& cache);
 Result<Snapshot> load_snapshot(const std::string& path, const SnapshotHome& home);
 
 }  // namespace troupe

@@ -55,7 +55,7 @@ class Snapshots : public testing::Test {
     KvCache cache(engine_->pages());
     go_on(*engine_, cache, tokens, 1);
     cache.truncate(39);
-    const auto saved = save_snapshot(path_, home(*engine_), "alice", {}, talk(tokens), cache);
+    const auto saved = save_snapshot(path_, home(*engine_), {"alice", {}, {}}, talk(tokens), cache);
     ASSERT_TRUE(saved) << saved.error().message;
   }
   std::string content() const {
@@ -87,7 +87,7 @@ TEST_F(Snapshots, at_every_token_of_an_answer_another_process_goes_on_with_the_s
   for (std::size_t at = 0; at < answer.size(); ++at) {
     const auto length = static_cast<std::ptrdiff_t>(prompt.size() + at + 1);  // the last is pending
     const std::vector<TokenId> so_far(tokens.begin(), tokens.begin() + length);
-    ASSERT_TRUE(save_snapshot(path_, home(*engine_), "", {}, talk(so_far), whole.fork(length - 1)));
+    ASSERT_TRUE(save_snapshot(path_, home(*engine_), {}, talk(so_far), whole.fork(length - 1)));
     const auto other = start();
     auto loaded = load_snapshot(path_, home(*other));
     ASSERT_TRUE(loaded) << loaded.error().message;
@@ -117,14 +117,16 @@ TEST_F(Snapshots, keep_messages_marks_and_bytes_that_are_no_text) {
   sampling.top_p = 0.1f + 0.2f;
   sampling.seed = ~std::uint64_t{0};
   sampling.logit_bias = {{7, -1.1f}};
-  ASSERT_TRUE(save_snapshot(path_, home(*engine_), "k\xffy", sampling, *before, KvCache(engine_->pages())));
+  ASSERT_TRUE(save_snapshot(path_, home(*engine_), {"k\xffy", sampling, {64, 3}}, *before, KvCache(engine_->pages())));
   const auto after = load_snapshot(path_, home(*engine_));
   ASSERT_TRUE(after) << after.error().message;
-  EXPECT_EQ(after->key, "k\xffy");
-  EXPECT_EQ(after->sampling.temperature, sampling.temperature);
-  EXPECT_EQ(after->sampling.top_p, sampling.top_p);
-  EXPECT_EQ(after->sampling.seed, sampling.seed);
-  EXPECT_EQ(after->sampling.logit_bias, sampling.logit_bias);
+  EXPECT_EQ(after->settings.key, "k\xffy");
+  EXPECT_EQ(after->settings.window.tokens, 64);
+  EXPECT_EQ(after->settings.window.sinks, 3);
+  EXPECT_EQ(after->settings.sampling.temperature, sampling.temperature);
+  EXPECT_EQ(after->settings.sampling.top_p, sampling.top_p);
+  EXPECT_EQ(after->settings.sampling.seed, sampling.seed);
+  EXPECT_EQ(after->settings.sampling.logit_bias, sampling.logit_bias);
   EXPECT_EQ(after->conversation.messages(), parts.messages);
   EXPECT_EQ(after->conversation.tokens(), parts.tokens);
   EXPECT_EQ(after->conversation.parts().leftover, parts.leftover);
@@ -235,7 +237,7 @@ TEST_F(Snapshots, name_what_is_no_file_of_theirs) {
   EXPECT_FALSE(load_snapshot(model_, home(*engine_)));
   EXPECT_FALSE(load_snapshot("/dev/zero", home(*engine_)));
   EXPECT_FALSE(load_snapshot(std::filesystem::path(path_).parent_path(), home(*engine_)));
-  EXPECT_FALSE(save_snapshot("/dev/full", home(*engine_), "", {}, talk({}), KvCache(engine_->pages())));
+  EXPECT_FALSE(save_snapshot("/dev/full", home(*engine_), {}, talk({}), KvCache(engine_->pages())));
 }
 
 }  // namespace
