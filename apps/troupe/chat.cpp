@@ -16,7 +16,8 @@ namespace {
 
 constexpr std::size_t kLongestName = 100;  // of what the file calls itself
 constexpr const char* kMoreRoom =
-    "/reset begins a new conversation (/save keeps this one), --context at the start gives a larger one";
+    "/reset begins a new conversation (/save keeps this one), --context at the start gives a larger one, --window one "
+    "without end";
 
 // The answer's colour, taken back however the answer ends.
 class Colored {
@@ -106,6 +107,7 @@ Result<void> Chat::answer(const std::string& text) {
     return error;
   }
   if (end->reason == FinishReason::length) tell_cut(*end);
+  tell_dropped(*end);
   if (end->reason == FinishReason::cancelled && editor_ == nullptr && !leaving_) leave(kInterrupted);
   last_ = std::move(*end);
   return {};
@@ -123,7 +125,7 @@ Result<TurnEnd> Chat::take_turn(const std::string& text) {
 
 // One reason stands for both limits; the count tells which it was.
 void Chat::tell_cut(const TurnEnd& end) const {
-  if (end.prompt_tokens + static_cast<std::int64_t>(end.tokens.size()) >= info_.context) {
+  if (!options_.window.endless() && end.prompt_tokens + static_cast<std::int64_t>(end.tokens.size()) >= info_.context) {
     std::fprintf(stderr, "(cut: the context of %lld tokens is full; %s)\n", static_cast<long long>(info_.context),
                  kMoreRoom);
   } else {
@@ -131,9 +133,15 @@ void Chat::tell_cut(const TurnEnd& end) const {
   }
 }
 
+void Chat::tell_dropped(const TurnEnd& end) const {
+  if (end.dropped_tokens == 0 || (last_ && last_->dropped_tokens == end.dropped_tokens)) return;
+  std::fprintf(stderr, "(of the beginning, %lld tokens are seen no more)\n",
+               static_cast<long long>(end.dropped_tokens));
+}
+
 // What cannot be opened leaves the conversation that there is.
 Result<void> Chat::open(const std::string& system, std::optional<Transcript> past) {
-  auto session = host_.open_session({system, std::move(past), options_.sampling.params, {}});
+  auto session = host_.open_session({system, std::move(past), options_.sampling.params, {}, options_.window});
   if (!session) return session.error();
   session_.emplace(std::move(*session));
   return {};

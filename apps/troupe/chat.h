@@ -18,6 +18,7 @@ namespace troupe::app {
 
 struct ChatOptions {
   SamplingFlags sampling;
+  TokenWindow window;
   std::string system;
   bool color = false;
 };
@@ -42,6 +43,7 @@ class Chat {
   Result<void> answer(const std::string& text);
   Result<TurnEnd> take_turn(const std::string& text);
   void tell_cut(const TurnEnd& end) const;
+  void tell_dropped(const TurnEnd& end) const;
   Result<void> open(const std::string& system, std::optional<Transcript> past);
 
   // chat_commands.cpp; `rest` is what follows the command's word, without blanks around it.

@@ -14,13 +14,14 @@ namespace {
 struct CompleteFlags {
   ModelFlags model;
   SamplingFlags sampling;
+  WindowFlags window;
   std::optional<std::string> prompt;
   std::string file = "-";
   bool echo = false;
 };
 
 Result<TurnEnd> stream(Host& host, const CompleteFlags& flags, std::string prompt, Interrupt& interrupt) {
-  auto session = host.open_session({.system = {}, .past = {}, .sampling = flags.sampling.params, .key = {}});
+  auto session = host.open_session({.sampling = flags.sampling.params, .window = flags.window.window});
   if (!session) return session.error();
   Turn turn;
   turn.kind = Turn::Kind::text;
@@ -53,6 +54,7 @@ void add_complete(CLI::App& program, Action& action) {
   auto flags = std::make_shared<CompleteFlags>();
   flags->model.add_to(*command);
   flags->sampling.add_to(*command);
+  flags->window.add_to(*command);
   auto* file = command->add_option("-f,--file", flags->file, "A file with the text; -: stdin")->capture_default_str();
   command->add_option("-p,--prompt", flags->prompt, "The text; without it --file is read")->excludes(file);
   command->add_flag("--echo", flags->echo, "Print the prompt too");

@@ -148,6 +148,16 @@ void SamplingFlags::add_to(CLI::App& command) {
       ->allow_extra_args(false);  // the next word may be MODEL
 }
 
+void WindowFlags::add_to(CLI::App& command) {
+  command
+      .add_option("--window", window.tokens,
+                  "Go on without end: when so many tokens are seen, drop the older half; 0: end with the context")
+      ->check(CLI::Range(0, 1 << 20));
+  command.add_option("--sinks", window.sinks, "With --window: the first tokens, which are never dropped")
+      ->check(CLI::Range(0, 1 << 19))
+      ->capture_default_str();
+}
+
 CLI::Validator named() {
   return CLI::Validator([](std::string& text) { return std::string(text.empty() ? "the name is empty" : ""); }, "");
 }

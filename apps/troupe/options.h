@@ -6,6 +6,7 @@
 
 #include "apps/troupe/read_text.h"
 #include "runtime/engine.h"
+#include "runtime/token_window.h"
 
 namespace troupe::app {
 
@@ -27,6 +28,13 @@ struct SamplingFlags {
   SamplingParams params;
   std::int32_t max_tokens = 0;
   std::vector<std::string> stop;
+
+  void add_to(CLI::App& command);
+};
+
+// For a session that goes on past its context.
+struct WindowFlags {
+  TokenWindow window;
 
   void add_to(CLI::App& command);
 };

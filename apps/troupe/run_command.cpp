@@ -14,6 +14,7 @@ namespace {
 struct RunFlags {
   ModelFlags model;
   SamplingFlags sampling;
+  WindowFlags window;
   std::string system;
 };
 
@@ -30,7 +31,9 @@ int run(const RunFlags& flags) {
   if (terminal) editor.emplace(interrupt);
   auto host = Host::open(flags.model.model, {.engine = flags.model.engine_options()});
   if (!host) return complain(host.error());
-  return Chat(std::move(*host), {flags.sampling, flags.system, color}, interrupt, editor ? &*editor : nullptr).run();
+  return Chat(std::move(*host), {flags.sampling, flags.window.window, flags.system, color}, interrupt,
+              editor ? &*editor : nullptr)
+      .run();
 }
 
 }  // namespace
@@ -41,6 +44,7 @@ void add_run(CLI::App& program, Action& action) {
   auto flags = std::make_shared<RunFlags>();
   flags->model.add_to(*command);
   flags->sampling.add_to(*command);
+  flags->window.add_to(*command);
   command->add_option("--system", flags->system, "The system message");
   command->callback([flags, &action] { action = [flags] { return run(*flags); }; });
 }

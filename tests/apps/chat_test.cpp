@@ -67,6 +67,16 @@ TEST_F(Chat, says_what_to_do_when_the_context_is_full) {
   EXPECT_THAT(cut.err, Not(HasSubstr("is full")));
 }
 
+TEST_F(Chat, goes_on_past_its_window_and_says_what_is_seen_no_more) {
+  const Ended ended = chat("hello\nand more\n", "--context 128 --window 64 --max-tokens 90");
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_THAT(ended.err, HasSubstr("tokens are seen no more)"));
+  EXPECT_THAT(ended.err, Not(HasSubstr("is full")));
+  const Ended refused = chat("hello\n", "--context 128 --window 129");
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_THAT(refused.err, HasSubstr("16 to 128 tokens"));
+}
+
 TEST_F(Chat, keeps_an_emptied_system_message_empty) {
   const auto with = messages_after("/reset\n", "--system Brief.");
   ASSERT_EQ(with.size(), 1u);

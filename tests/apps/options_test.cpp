@@ -50,6 +50,8 @@ TEST_F(Options, refuse_whole_numbers_that_are_none_or_too_large) {
   expect_wrong_use("--threads 1025", "--threads");
   expect_wrong_use("--threads many", "--threads");
   expect_wrong_use("--context -1", "--context");
+  expect_wrong_use("--window -1", "--window");
+  expect_wrong_use("--sinks x", "--sinks");
 }
 
 TEST_F(Options, read_a_seed_in_decimal) {
