@@ -12,6 +12,7 @@
 #include "actors/spawn.h"
 #include "actors/supervisor.h"
 #include "kernels/fault.h"
+#include "tests/support/promise.h"
 #include "tests/support/scratch_folder.h"
 #include "tests/support/test_scale.h"
 #include "tests/support/tiny_model.h"
@@ -21,6 +22,17 @@ namespace troupe::test {
 inline const std::string& tiny_path() {
   static const ScratchFolder folder;
   static const std::string path = write_tiny_model(tiny_model(DType::q4_0), folder.file("tiny.gguf"));
+  return path;
+}
+
+// The same with a context of 8,192 tokens.
+inline const std::string& long_path() {
+  static const ScratchFolder folder;
+  static const std::string path = [] {
+    TinyModel model = tiny_model(DType::q4_0);
+    model.context = 8192;
+    return write_tiny_model(model, folder.file("long.gguf"));
+  }();
   return path;
 }
 

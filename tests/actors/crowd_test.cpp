@@ -81,6 +81,7 @@ TEST(Crowd, gives_a_session_the_same_tokens_alone_and_among_any_number_of_others
     if (small_scale() && others > 7) continue;
     crowd(others, 512);
   }
+  promise("C12", "the same bits with 0, 1, 2, 7, 31 and 63 others");
 }
 
 TEST(Crowd, gives_the_same_tokens_however_small_the_slices_of_its_prompt_are) {

@@ -70,6 +70,8 @@ TEST(Endless, a_hundred_windows_need_the_pages_of_one) {
     most = std::max(most, lab.engine().pages()->used() - lab.describe().prefixes.pages);
   }
   EXPECT_LE(most, pages_for(kWindow.tokens));
+  promise("C16", with_commas(windows) + " windows of " + with_commas(kWindow.tokens) + " tokens in " +
+                     with_commas(pages_for(kWindow.tokens)) + " pages");
   const auto last = lab.say(session, token_turn(prompt(7, 3), 5));
   EXPECT_EQ(last->tokens, from_scratch(lab, with(history, prompt(7, 3)), 5));
 }

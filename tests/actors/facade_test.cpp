@@ -37,6 +37,7 @@ TEST(Facade, serves_sixteen_plain_threads_on_one_object) {
     EXPECT_EQ(answers[static_cast<std::size_t>(i)],
               solo(**engine, token_turn(prompt(i, 10 + i), 20, static_cast<std::uint64_t>(i))));
   }
+  promise("C5", "16 threads on one object, each as alone");
 }
 
 TEST(Facade, calls_back_on_the_calling_thread_with_the_whole_text) {

@@ -46,6 +46,7 @@ TEST_F(Forks, at_every_token_of_prompt_and_answer_the_rest_of_the_answer_is_the_
     lab_.self()->send(branch, close_atom_v);
   }
   EXPECT_EQ(history(origin), all);
+  promise("C2", "forked at each of " + std::to_string(all.size() - 1) + " tokens, both branches as two runs");
 }
 
 TEST_F(Forks, branches_that_part_are_two_conversations) {

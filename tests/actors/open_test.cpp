@@ -39,6 +39,7 @@ TEST(Open, an_idle_session_takes_less_than_64_kilobytes_and_a_millisecond) {
   std::cout << "a session: " << (resident_kilobytes() - before) / 2'000 << " KB, " << took.count() / 2'000 << " ms\n";
   EXPECT_TRUE(!memory_counts() || (resident_kilobytes() - before) / 2'000 < 64.0);
   EXPECT_EQ(lab.describe().sessions, 2'000);
+  promise("C2", "an idle one takes less than 64 KB");
 }
 
 TEST(Open, a_hundred_thousand_that_come_and_go_leave_nothing) {
@@ -62,6 +63,7 @@ TEST(Open, a_hundred_thousand_that_come_and_go_leave_nothing) {
   EXPECT_EQ(lab.system().registry().running(), actors);
   const double grown = resident_kilobytes() - after_first;
   EXPECT_TRUE(!memory_counts() || grown < 4096.0) << grown << " KB are left of those that are gone";
+  promise("C2", with_commas(1'000 * thousands) + " opened and closed leave no page, no actor, less than 4 MB");
 }
 
 }  // namespace

@@ -69,27 +69,33 @@ class Arrivals {
 };
 
 TEST(Prefix, many_who_come_at_once_compute_their_common_beginning_once) {
+  const std::int64_t sessions = small_scale() ? 10 : 50, common = small_scale() ? 400 : 2048;
   Gate gate;
-  ActorLab lab(gate.options());
+  ActorLab lab(gate.options(), lab_options(), long_path());
   gate.engine = lab.shared_engine();
-  Arrivals arrivals(lab, 30, 400);
+  Arrivals arrivals(lab, static_cast<int>(sessions), common);
   arrivals.wait_for_line();
   gate.all_there.count_down();
-  EXPECT_EQ(arrivals.expect_solo_answers(), 29 * 400);
-  EXPECT_EQ(gate.prompt_rows, 403u + 29 * 3);
-  EXPECT_EQ(lab.engine().pages()->used(), 25 + 30 * 1 + 0) << "400 tokens once; one page a session for the rest";
+  EXPECT_EQ(arrivals.expect_solo_answers(), (sessions - 1) * common);
+  EXPECT_EQ(gate.prompt_rows, static_cast<std::uint64_t>(common + 3 * sessions));
+  EXPECT_EQ(lab.engine().pages()->used(), common / 16 + sessions) << "the beginning once, and a page each for the rest";
+  promise("C15", with_commas(sessions) + " sessions with " + with_commas(common) + " common tokens compute " +
+                     with_commas(static_cast<std::int64_t>(gate.prompt_rows)) + " rows and hold " +
+                     with_commas(lab.engine().pages()->used()) + " pages");
 }
 
 TEST(Prefix, the_death_of_the_one_who_computes_lets_the_next_compute) {
+  const std::int64_t sessions = small_scale() ? 10 : 50, common = small_scale() ? 400 : 2048;
   Gate gate;
-  ActorLab lab(gate.options());
+  ActorLab lab(gate.options(), lab_options(), long_path());
   gate.engine = lab.shared_engine();
-  Arrivals arrivals(lab, 10, 400);
+  Arrivals arrivals(lab, static_cast<int>(sessions), common);
   arrivals.wait_for_line();
   lab.self()->send_exit(arrivals.session(0), caf::exit_reason::kill);
-  while (lab.describe().waiting > 8) std::this_thread::yield();
+  while (lab.describe().waiting > sessions - 2) std::this_thread::yield();
   gate.all_there.count_down();
-  EXPECT_EQ(arrivals.expect_solo_answers(1), 8 * 400);
+  EXPECT_EQ(arrivals.expect_solo_answers(1), (sessions - 2) * common);
+  promise("C15", "after the first one's death the next computes, for " + with_commas(sessions - 2) + " others");
 }
 
 TEST(Prefix, a_stopped_leader_leaves_its_followers_and_its_own_history_right) {

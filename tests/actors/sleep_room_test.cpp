@@ -106,6 +106,7 @@ TEST(SleepingSession, ten_times_more_than_pages_fit_keep_talking_from_memory_and
       ASSERT_FALSE(testing::Test::HasFailure()) << "round " << round << ", session " << i;
     }
   }
+  promise("N6", "60 sessions of 7 to 9 pages talk on in 40 pages; no token of their past is computed again");
   for (const Talker& talker : talkers) caf::anon_send(talker.session, close_atom_v);
   EXPECT_EQ(lab.free_pages_at_rest(), 40);
   EXPECT_EQ(lab.describe().sleepers.memory_bytes + lab.describe().sleepers.disk_bytes, 0u);

@@ -9,6 +9,7 @@
 
 #include "runtime/perplexity.h"
 #include "runtime/token_window.h"
+#include "tests/support/promise.h"
 #include "tests/support/test_scale.h"
 
 namespace troupe {
@@ -79,6 +80,7 @@ TEST_F(EndlessText, predicts_within_ten_percent_of_a_window_computed_anew_for_ev
               count, std::exp(full / count), ratio);
   EXPECT_LE(ratio, 1.10);
   EXPECT_GE(ratio, 0.90);
+  test::promise("C16", "perplexity over 4 windows within 10 % of recomputing at every token");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "tests/support/promise.h"
 #include "tests/support/random.h"
 #include "tests/support/test_scale.h"
 
@@ -54,6 +55,7 @@ TEST(PagePool, counts_add_up_over_a_million_random_operations) {
     }
   }
   for (const Holder& holder : holders) pool.release(holder.pages);
+  test::promise("C14", test::with_commas(operations) + " random operations, used + free = total after each");
   EXPECT_EQ(pool.free(), kPages);
 }
 

@@ -7,6 +7,7 @@
 
 #include "runtime/snapshot_file.h"
 #include "tests/runtime/engine_lab.h"
+#include "tests/support/promise.h"
 #include "tests/support/scratch_folder.h"
 #include "tests/support/test_scale.h"
 #include "tests/support/tiny_model.h"
@@ -98,6 +99,7 @@ TEST_F(Snapshots, at_every_token_of_an_answer_another_process_goes_on_with_the_s
     EXPECT_EQ(rest, (std::vector<TokenId>(answer.end() - left, answer.end()))) << "saved after token " << at;
     EXPECT_EQ(other->counters().rows, static_cast<std::uint64_t>(left)) << "one row a token, no prompt";
   }
+  promise("N5", "at each of " + std::to_string(answer.size()) + " tokens of an answer: same bits, no prompt row");
 }
 
 TEST_F(Snapshots, keep_messages_marks_and_bytes_that_are_no_text) {
@@ -142,18 +144,21 @@ TEST_F(Snapshots, that_are_cut_anywhere_are_refused_before_a_page_is_taken) {
     ASSERT_FALSE(HasFatalFailure());
   }
   expect_refused(whole + "x", "one byte longer");
+  promise("N5", "every cut refused");
 }
 
 TEST_F(Snapshots, with_any_bit_turned_are_refused_before_a_page_is_taken) {
   save_one();
   const std::string whole = content();
-  for (int i = 0, count = small_scale() ? 500 : 10'000; i < count; ++i) {
+  const int count = small_scale() ? 500 : 10'000;
+  for (int i = 0; i < count; ++i) {
     std::string turned = whole;
     const auto at = static_cast<std::size_t>(i < 320 ? i / 8 : random_.below(std::ssize(whole)));
     turned[at] = static_cast<char>(turned[at] ^ 1 << (i % 8));
     expect_refused(turned, "bit " + std::to_string(i % 8) + " of byte " + std::to_string(at));
     ASSERT_FALSE(HasFatalFailure());
   }
+  promise("N5", with_commas(count) + " turned bits refused");
 }
 
 // Files with a right checksum that say wrong things: written by us with a header of the test's.
