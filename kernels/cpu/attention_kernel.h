@@ -1,8 +1,10 @@
 // Attention of one kv head's queries over a paged sequence, over a vector type V. Included by path_*.cpp only.
 //
 // The 16 tokens of a page are 16 lanes of a score vector (K is stored dimension-major), the dimensions of V are lanes
-// of the result: every chain of docs/numerics.md is one lane. Up to V::kQueries query vectors (the heads of the group,
-// and the rows of a prompt) share each read of K and V; how they are put together never shows in a result.
+// of the result: every chain of docs/numerics.md is one lane. Int8 keys and values are multiplied as whole numbers;
+// their scales, 16 lanes a page, are multiplied to the scores and to the weights. Up to V::kQueries query vectors (the
+// heads of the group, and the rows of a prompt) share each read of K and V; how they are put together never shows in a
+// result.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +20,9 @@ struct AttentionKernel {
   using F = typename V::F;
   static constexpr int kSplit = 256;
   static constexpr int kPage = KvLayout::kPageTokens;
-  static constexpr int kMaxDim = 256;
-  static constexpr std::int64_t kBytes = kType == KvType::f16 ? 2 : 4;
-  static constexpr int kLineDims = kType == KvType::f16 ? 2 : 1;  // dimensions of K in a cache line
+  static constexpr bool kScaled = kType == KvType::i8;
+  static constexpr std::int64_t kBytes = kType == KvType::f16 ? 2 : kType == KvType::f32 ? 4 : 1;
+  static constexpr int kLineDims = 64 / (kPage * static_cast<int>(kBytes));  // dimensions of K in a cache line
 
   // Query vectors in order of their position, and what the splits so far have given them.
   struct Group {
@@ -29,7 +31,7 @@ struct AttentionKernel {
     float* out[V::kQueries];
     std::int64_t visible[V::kQueries];  // tokens
     float m[V::kQueries], l[V::kQueries];
-    alignas(64) float o[V::kQueries][kMaxDim];
+    alignas(64) float o[V::kQueries][kMaxHeadDim];
   };
 
   // One split of up to kSplit tokens, for queries group.q[from] .. .
@@ -37,13 +39,19 @@ struct AttentionKernel {
     std::byte* const* pages;
     int visible[V::kQueries];  // of this split's tokens
     float m[V::kQueries], l[V::kQueries];
-    alignas(64) float o[V::kQueries][kMaxDim];
+    alignas(64) float o[V::kQueries][kMaxHeadDim];
     alignas(64) float p[V::kQueries][kSplit];
   };
 
   static F load_kv(const std::byte* head, std::int64_t element) {
     if constexpr (kType == KvType::f16) return V::load_half(head + 2 * element);
+    if constexpr (kType == KvType::i8) return V::load_i8(head + element);
     return V::load(reinterpret_cast<const float*>(head) + element);
+  }
+
+  // The 16 scales behind a head's K (or V).
+  static const float* scales(const AttendWork& work, const std::byte* head) {
+    return reinterpret_cast<const float*>(head + std::int64_t{kPage} * work.head_dim);
   }
 
   // Scores of N queries with the tokens of P pages of `pages`. A head's part of a page is 2 KB, too short for the
@@ -60,6 +68,10 @@ struct AttentionKernel {
       next[p] = page + P + p < pages ? split.pages[page + P + p] + work.k_offset : v[p];
 #pragma GCC unroll 6
       for (int i = 0; i < N; ++i) dot[p][i] = V::zero();
+      if constexpr (kScaled) {
+        __builtin_prefetch(scales(work, next[p]));
+        __builtin_prefetch(scales(work, v[p]));
+      }
     }
     for (int d = 0; d < work.head_dim; ++d) {
       F column[P];
@@ -80,7 +92,10 @@ struct AttentionKernel {
     }
     const F scale = V::set1(work.scale);
     for (int p = 0; p < P; ++p) {
-      for (int i = 0; i < N; ++i) V::store(split.p[i] + (page + p) * kPage, V::mul(dot[p][i], scale));
+      for (int i = 0; i < N; ++i) {
+        if constexpr (kScaled) dot[p][i] = V::mul(dot[p][i], V::load(scales(work, k[p])));
+        V::store(split.p[i] + (page + p) * kPage, V::mul(dot[p][i], scale));
+      }
     }
   }
 
@@ -116,6 +131,14 @@ struct AttentionKernel {
       for (int i = 0; i < w; ++i) lanes[i] += lanes[i + w];
     }
     l = lanes[0];
+  }
+
+  // Weights times the scales of their tokens' values: what mix() multiplies the stored numbers by.
+  static void scale_weights(const AttendWork& work, Split& split, int n) {
+    for (int t = 0; t < split.visible[n]; t += kPage) {
+      const std::byte* v = split.pages[t / kPage] + work.v_offset;
+      V::store(split.p[n] + t, V::mul(V::load(split.p[n] + t), V::load(scales(work, v))));
+    }
   }
 
   // o[i][16 D dimensions from d] += p[i][t] * v[t], tokens first .. end-1 ascending, of queries i .. i + N - 1.
@@ -177,7 +200,10 @@ struct AttentionKernel {
       for (int d = 0; d < work.head_dim; d += 16) V::store(split.o[n] + d, V::zero());
     }
     scores<N>(work, group.q + from, split);
-    for (int n = 0; n < N; ++n) weights(split.p[n], split.visible[n], split.m[n], split.l[n]);
+    for (int n = 0; n < N; ++n) {
+      weights(split.p[n], split.visible[n], split.m[n], split.l[n]);
+      if constexpr (kScaled) scale_weights(work, split, n);
+    }
     // First the tokens that all of them see, then what the later rows see beyond.
     mix<N>(work, split, 0, 0, split.visible[0]);
     for (int n = 1; n < N; ++n) {
@@ -234,6 +260,7 @@ struct AttentionKernel {
 template <class V>
 void attend_any(const AttendWork& work) {
   if (work.type == KvType::f16) return AttentionKernel<V, KvType::f16>::attend(work);
+  if (work.type == KvType::i8) return AttentionKernel<V, KvType::i8>::attend(work);
   AttentionKernel<V, KvType::f32>::attend(work);
 }
 

@@ -13,6 +13,7 @@
 
 namespace troupe::cpu {
 
+constexpr int kMaxHeadDim = 256;  // elements
 constexpr int kMaxTileRows = 32;  // activation rows of one tile, at most: 6 of a register tile, 32 of a wide one
 
 // Quantized activations of one row tile of `rows` rows. Per block of 32 inputs, kBlockBytes * rows bytes:

@@ -60,20 +60,34 @@ struct RowKernels {
     return true;
   }
 
+  // The bits of |x| order like |x|; infinities and NaN are at or above 0x7f800000.
+  static I magnitude(F x) {
+    return V::iand(V::float_as_bits(x), V::iset1(0x7fffffff));
+  }
+
+  // How values become int8, by their largest magnitude. `usable` is false where every q is 0.
+  struct Int8Scale {
+    explicit Int8Scale(I largest) : Int8Scale(V::umax_of(largest)) {}
+    explicit Int8Scale(std::uint32_t bits)
+        : finite(bits < 0x7f800000u), usable(finite && std::bit_cast<float>(bits) >= 0x1p-100f) {
+      if (!usable) return;
+      d = std::bit_cast<float>(bits) / 127.0f;
+      inverse = 127.0f / std::bit_cast<float>(bits);
+    }
+    I q(F x) const { return usable ? V::to_int(V::mul(x, V::set1(inverse))) : V::izero(); }
+
+    bool finite, usable;
+    float d = 0.0f, inverse = 0.0f;
+  };
+
   static bool quantize(const float* x, std::int64_t cols, std::byte* tile, int rows, int index) {
     bool finite = true;
-    const I magnitude = V::iset1(0x7fffffff);
     for (std::int64_t b = 0; b < cols / 32; ++b, x += 32, tile += rows * QuantLayout::kBlockBytes) {
       const F low = V::load(x), high = V::load(x + 16);
-      // The bits of |x| order like |x|; infinities and NaN are at or above 0x7f800000.
-      const std::uint32_t bits =
-          V::umax_of(V::umax(V::iand(V::float_as_bits(low), magnitude), V::iand(V::float_as_bits(high), magnitude)));
-      const float amax = std::bit_cast<float>(bits);
-      const bool usable = bits < 0x7f800000u && amax >= 0x1p-100f;
-      finite = finite && bits < 0x7f800000u;
-      const float d = usable ? amax / 127.0f : 0.0f, inverse = usable ? 127.0f / amax : 0.0f;
-      const I q_low = usable ? V::to_int(V::mul(low, V::set1(inverse))) : V::izero();
-      const I q_high = usable ? V::to_int(V::mul(high, V::set1(inverse))) : V::izero();
+      const Int8Scale scale(V::umax(magnitude(low), magnitude(high)));
+      finite = finite && scale.finite;
+      const float d = scale.d;
+      const I q_low = scale.q(low), q_high = scale.q(high);
       V::store_i8(tile + 32 * index, q_low);
       V::store_i8(tile + 32 * index + 16, q_high);
       const std::int32_t sum_low = V::sum_of(q_low), sum_high = V::sum_of(q_high);
@@ -90,8 +104,7 @@ struct RowKernels {
 
   static bool all_finite(const float* x, std::int64_t cols) {
     I largest = V::izero();
-    for (std::int64_t i = 0; i < cols; i += 16)
-      largest = V::umax(largest, V::iand(V::float_as_bits(V::load(x + i)), V::iset1(0x7fffffff)));
+    for (std::int64_t i = 0; i < cols; i += 16) largest = V::umax(largest, magnitude(V::load(x + i)));
     return V::umax_of(largest) < 0x7f800000u;
   }
 
@@ -113,8 +126,27 @@ struct RowKernels {
     }
   }
 
+  // q[head_dim], and the scale: a NaN where a value is not finite.
+  static float quantize_head(const float* x, int head_dim, std::byte* q) {
+    I largest = V::izero();
+    for (int d = 0; d < head_dim; d += 16) largest = V::umax(largest, magnitude(V::load(x + d)));
+    const Int8Scale scale(largest);
+    for (int d = 0; d < head_dim; d += 16) V::store_i8(q + d, scale.q(V::load(x + d)));
+    return scale.finite ? scale.d : std::numeric_limits<float>::quiet_NaN();
+  }
+
+  static void store_kv_i8(std::byte* k, std::byte* v, int head_dim, int slot, const float* k_row, const float* v_row) {
+    std::byte q[kMaxHeadDim];
+    float* scales = reinterpret_cast<float*>(k + head_dim * KvLayout::kPageTokens);
+    scales[slot] = quantize_head(k_row, head_dim, q);
+    for (int d = 0; d < head_dim; ++d) k[d * KvLayout::kPageTokens + slot] = q[d];
+    scales = reinterpret_cast<float*>(v + head_dim * KvLayout::kPageTokens);
+    scales[slot] = quantize_head(v_row, head_dim, v + slot * head_dim);
+  }
+
   static void store_kv(std::byte* k, std::byte* v, KvType type, int head_dim, int slot, const float* k_row,
                        const float* v_row) {
+    if (type == KvType::i8) return store_kv_i8(k, v, head_dim, slot, k_row, v_row);
     for (int d = 0; d < head_dim; d += 16) {
       if (type == KvType::f16) {
         std::uint16_t half[16];

@@ -7,6 +7,7 @@
 #include "kernels/check.h"
 #include "kernels/kv_store.h"
 #include "kernels/math.h"
+#include "kernels/reference/rows.h"
 
 namespace troupe::reference {
 namespace {
@@ -17,7 +18,25 @@ constexpr std::int64_t kSplit = 256;  // tokens, counted from token 0
 float score(const KvHead& kv, std::int64_t token, const float* q, float scale) {
   float dot = 0.0f;
   for (int d = 0; d < kv.layout.head_dim; ++d) dot = std::fma(q[d], kv.k(token, d), dot);
-  return dot * scale;
+  return (dot * kv.k_scale(token)) * scale;
+}
+
+// Where the elements of one token's K or V stand in its head's part of the page.
+struct Places {
+  std::int64_t first, stride;
+};
+
+// `d` of values of which one is not finite is a NaN: whoever attends to the token gets one.
+void store_row(const KvLayout& layout, std::byte* place, std::int64_t slot, Places at, const float* x) {
+  if (layout.type != KvType::i8) {
+    for (int d = 0; d < layout.head_dim; ++d) store_kv_element(layout.type, place, at.first + d * at.stride, x[d]);
+    return;
+  }
+  const Int8Scale scale = int8_scale(x, layout.head_dim);
+  store_kv_scale(layout, place, slot, scale.finite ? scale.d : std::numeric_limits<float>::quiet_NaN());
+  for (int d = 0; d < layout.head_dim; ++d) {
+    store_kv_element(layout.type, place, at.first + d * at.stride, scale.q(x[d]));
+  }
 }
 
 // Tokens first .. end-1, all of one split.
@@ -34,9 +53,10 @@ void attend_split(const KvHead& kv, std::int64_t first, std::int64_t end, const 
   for (std::int64_t t = first; t < end; ++t) {
     const float p = exp_contract(scores[static_cast<std::size_t>(t - first)] - part.m);
     sums[t % 16] += p;
+    const float weight = p * kv.v_scale(t);
     for (int d = 0; d < kv.layout.head_dim; ++d) {
       float& o = part.o[static_cast<std::size_t>(d)];
-      o = std::fma(p, kv.v(t, d), o);
+      o = std::fma(weight, kv.v(t, d), o);
     }
   }
   for (int w = 8; w >= 1; w /= 2) {
@@ -58,10 +78,8 @@ void combine(Partial& all, const Partial& next) {
 void KvHead::store(std::int64_t token, const float* k_values, const float* v_values) const {
   std::byte* page = pages[token / kPage];
   const std::int64_t slot = token % kPage;
-  for (int d = 0; d < layout.head_dim; ++d) {
-    store_kv_element(layout.type, page + layout.k_offset(layer, head), d * kPage + slot, k_values[d]);
-    store_kv_element(layout.type, page + layout.v_offset(layer, head), slot * layout.head_dim + d, v_values[d]);
-  }
+  store_row(layout, page + layout.k_offset(layer, head), slot, {slot, kPage}, k_values);
+  store_row(layout, page + layout.v_offset(layer, head), slot, {slot * layout.head_dim, 1}, v_values);
 }
 
 float KvHead::k(std::int64_t token, int dim) const {
@@ -72,6 +90,14 @@ float KvHead::k(std::int64_t token, int dim) const {
 float KvHead::v(std::int64_t token, int dim) const {
   const std::byte* page = pages[token / kPage];
   return load_kv_element(layout.type, page + layout.v_offset(layer, head), token % kPage * layout.head_dim + dim);
+}
+
+float KvHead::k_scale(std::int64_t token) const {
+  return load_kv_scale(layout, pages[token / kPage] + layout.k_offset(layer, head), token % kPage);
+}
+
+float KvHead::v_scale(std::int64_t token) const {
+  return load_kv_scale(layout, pages[token / kPage] + layout.v_offset(layer, head), token % kPage);
 }
 
 void AttendScratch::reserve(std::int64_t widest_head) {

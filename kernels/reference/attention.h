@@ -17,8 +17,11 @@ struct KvHead {
 
   // k, v: [head_dim] of the token.
   void store(std::int64_t token, const float* k, const float* v) const;
+  // The stored numbers, and what they are to be multiplied by.
   float k(std::int64_t token, int dim) const;
   float v(std::int64_t token, int dim) const;
+  float k_scale(std::int64_t token) const;
+  float v_scale(std::int64_t token) const;
 };
 
 // The maximum of some tokens' scores, the sum of their weights exp(score - m), and their weighted values.

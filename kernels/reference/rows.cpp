@@ -12,21 +12,25 @@ namespace {
 constexpr float kSmallestAmax = 0x1p-100f;
 
 bool quantize_group(const float* x, std::int16_t* q, float* d) {
-  const bool finite = all_finite(x, kGroup);
-  float amax = 0.0f;
-  for (int i = 0; i < kGroup; ++i) amax = std::max(amax, std::fabs(x[i]));
-  if (!finite || amax < kSmallestAmax) {
-    *d = 0.0f;
-    std::fill_n(q, kGroup, std::int16_t{0});
-    return finite;
-  }
-  *d = amax / 127.0f;
-  const float inverse = 127.0f / amax;
-  for (int i = 0; i < kGroup; ++i) q[i] = static_cast<std::int16_t>(std::nearbyint(x[i] * inverse));
-  return true;
+  const Int8Scale scale = int8_scale(x, kGroup);
+  *d = scale.d;
+  for (int i = 0; i < kGroup; ++i) q[i] = scale.q(x[i]);
+  return scale.finite;
 }
 
 }  // namespace
+
+std::int16_t Int8Scale::q(float x) const {
+  return inverse == 0.0f ? std::int16_t{0} : static_cast<std::int16_t>(std::nearbyint(x * inverse));
+}
+
+Int8Scale int8_scale(const float* x, std::int64_t count) {
+  const bool finite = all_finite(x, count);
+  float amax = 0.0f;
+  for (std::int64_t i = 0; i < count; ++i) amax = std::max(amax, std::fabs(x[i]));
+  if (!finite || amax < kSmallestAmax) return {finite, 0.0f, 0.0f};
+  return {true, amax / 127.0f, 127.0f / amax};
+}
 
 bool rms_norm(const float* x, const NormWeight& norm, float* y) {
   const std::size_t cols = norm.weight.size();

@@ -24,7 +24,7 @@ void expect_conformance(const AttendCase& one, const std::string& what) {
 
 std::string words(const AttendCase& one) {
   return "head_dim " + std::to_string(one.layout.head_dim) + ", kv heads " + std::to_string(one.layout.kv_heads) +
-         ", group " + std::to_string(one.group) + (one.layout.type == KvType::f16 ? ", f16" : ", f32");
+         ", group " + std::to_string(one.group) + ", " + name(one.layout.type);
 }
 
 // Decode rows and prefill slices mixed, around the edges of pages (16) and splits (256).
@@ -33,7 +33,7 @@ const std::vector<Step> kMixed{{0, 1},  {1, 1},   {14, 1}, {0, 17},   {15, 1},
 const std::vector<Step> kLong{{511, 1}, {512, 1}, {513, 1}, {600, 1}, {509, 7}, {255, 2}, {599, 2}};
 
 TEST(AttendConformance, head_sizes_groups_and_element_types_with_decode_and_prefill_mixed) {
-  for (KvType type : {KvType::f16, KvType::f32}) {
+  for (KvType type : kKvTypes) {
     for (int head_dim : {32, 64, 96, 128}) {
       for (int group : {1, 3, 4}) {
         const AttendCase one{{.layers = 2, .kv_heads = 2, .head_dim = head_dim, .type = type}, group, kMixed};
@@ -44,7 +44,7 @@ TEST(AttendConformance, head_sizes_groups_and_element_types_with_decode_and_pref
 }
 
 TEST(AttendConformance, sequences_of_several_splits) {
-  for (KvType type : {KvType::f16, KvType::f32}) {
+  for (KvType type : kKvTypes) {
     for (int group : {1, 3, 8}) {
       const AttendCase one{{.layers = 1, .kv_heads = 1, .head_dim = 64, .type = type}, group, kLong};
       expect_conformance(one, words(one));
@@ -54,15 +54,20 @@ TEST(AttendConformance, sequences_of_several_splits) {
 
 TEST(AttendConformance, prefill_slices_of_every_length_around_a_page) {
   for (std::int64_t rows = 1; rows <= (small_scale() ? 9 : 34); ++rows) {
-    const KvLayout layout{.layers = 1, .kv_heads = 1, .head_dim = 32, .type = KvType::f16};
-    expect_conformance({layout, 3, {{0, rows}, {13, rows}, {250, rows}}}, std::to_string(rows) + " rows");
+    for (KvType type : {KvType::f16, KvType::i8}) {
+      const AttendCase one{
+          {.layers = 1, .kv_heads = 1, .head_dim = 32, .type = type}, 3, {{0, rows}, {13, rows}, {250, rows}}};
+      expect_conformance(one, std::to_string(rows) + " rows, " + words(one));
+    }
   }
 }
 
 TEST(AttendConformance, a_long_prefill_slice) {
   const std::int64_t rows = small_scale() ? 40 : 200;
-  const KvLayout layout{.layers = 1, .kv_heads = 3, .head_dim = 64, .type = KvType::f16};
-  expect_conformance({layout, 3, {{180, rows}, {77, 1}}}, std::to_string(rows) + " rows");
+  for (KvType type : {KvType::f16, KvType::i8}) {
+    const AttendCase one{{.layers = 1, .kv_heads = 3, .head_dim = 64, .type = type}, 3, {{180, rows}, {77, 1}}};
+    expect_conformance(one, std::to_string(rows) + " rows, " + words(one));
+  }
 }
 
 TEST(AttendConformance, rope_of_part_of_a_head_and_both_kinds_of_pairs) {
@@ -80,12 +85,14 @@ TEST(AttendConformance, an_empty_launch_does_nothing) {
 }
 
 TEST(AttendConformance, a_row_alone_has_the_bits_it_has_in_a_crowd) {
-  const KvLayout layout{.layers = 1, .kv_heads = 2, .head_dim = 64, .type = KvType::f16};
-  const AttendCase one{layout, 3, {{300, 1}, {40, 5}, {0, 20}, {511, 1}, {254, 4}}};
-  const AttendResult expected = run_attend(Lab::get().reference(), one);
-  expect_same(expected, run_attend_alone(Lab::get().reference(), one), "reference");
-  for (NamedBackend& path : Lab::get().paths()) {
-    expect_same(expected, run_attend_alone(*path.backend, one), path.name);
+  for (KvType type : {KvType::f16, KvType::i8}) {
+    const KvLayout layout{.layers = 1, .kv_heads = 2, .head_dim = 64, .type = type};
+    const AttendCase one{layout, 3, {{300, 1}, {40, 5}, {0, 20}, {511, 1}, {254, 4}}};
+    const AttendResult expected = run_attend(Lab::get().reference(), one);
+    expect_same(expected, run_attend_alone(Lab::get().reference(), one), "reference, " + words(one));
+    for (NamedBackend& path : Lab::get().paths()) {
+      expect_same(expected, run_attend_alone(*path.backend, one), path.name + ", " + words(one));
+    }
   }
 }
 

@@ -16,6 +16,7 @@ struct Operands {
     q = random.bells(rows() * q_width(), 2.0f);
     k = random.bells(rows() * kv_width());
     v = random.bells(rows() * kv_width());
+    if (one.change) one.change(k, v);
     out = PoisonedRows(rows() * q_width());
     table =
         RopeTable::create({.dim = one.rope_dim == 0 ? layout.head_dim : one.rope_dim, .pairs = one.pairs}, kPositions);

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -21,6 +22,8 @@ struct AttendCase {
   std::vector<Step> steps;
   int rope_dim = 0;  // 0: the whole head
   RopePairs pairs = RopePairs::neighbours;
+  // Puts other values in the place of the rows' random keys and values, [rows][kv_heads * head_dim] each.
+  std::function<void(std::span<float> k, std::span<float> v)> change = {};
 };
 
 struct AttendResult {

@@ -87,16 +87,17 @@ TEST(Reference, a_quantized_matmul_with_exact_numbers) {
   EXPECT_FLOAT_EQ(out.values[0], base.values[0] + 64.0f * 127.0f - 64.0f * 254.0f);
 }
 
-TEST(Reference, attention_is_softmax_of_all_visible_tokens) {
-  const KvLayout layout{.layers = 1, .kv_heads = 1, .head_dim = 32, .type = KvType::f32};
+// What the pages hold is taken as it stands: of i8 the numbers times their scales.
+void expect_softmax(const KvLayout& layout) {
   const AttendCase one{layout, 2, {{600, 3}}};
   const AttendResult result = run_attend(reference(), one);
   const float* q = result.output.values.data() + 3 * 64;  // rotated
   const auto element = [&](std::int64_t token, bool key, std::int64_t d) {
     const std::byte* page = result.pages.data() + static_cast<std::size_t>(token / 16) * layout.page_bytes();
+    const std::byte* head = page + (key ? layout.k_offset(0, 0) : layout.v_offset(0, 0));
     const std::int64_t slot = token % 16;
-    return static_cast<double>(key ? load_kv_element(KvType::f32, page + layout.k_offset(0, 0), d * 16 + slot)
-                                   : load_kv_element(KvType::f32, page + layout.v_offset(0, 0), slot * 32 + d));
+    return static_cast<double>(load_kv_element(layout.type, head, key ? d * 16 + slot : slot * 32 + d)) *
+           static_cast<double>(load_kv_scale(layout, head, slot));
   };
   for (std::int64_t row = 0; row < 3; ++row) {
     for (std::int64_t head = 0; head < 2; ++head) {
@@ -115,6 +116,13 @@ TEST(Reference, attention_is_softmax_of_all_visible_tokens) {
         EXPECT_NEAR(result.output.values[static_cast<std::size_t>((row * 2 + head) * 32 + d)], expected, 3e-6);
       }
     }
+  }
+}
+
+TEST(Reference, attention_is_softmax_of_all_visible_tokens) {
+  for (KvType type : {KvType::f32, KvType::i8}) {
+    SCOPED_TRACE(name(type));
+    expect_softmax({.layers = 1, .kv_heads = 1, .head_dim = 32, .type = type});
   }
 }
 

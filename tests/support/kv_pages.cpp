@@ -1,20 +1,18 @@
 #include "tests/support/kv_pages.h"
 
-#include "kernels/kv_store.h"
+#include "kernels/reference/attention.h"
 
 namespace troupe::test {
 
 void KvPages::write_token(Sequence& sequence, std::int64_t token, Random& random) const {
-  std::byte* page = sequence.table[static_cast<std::size_t>(token / KvLayout::kPageTokens)];
-  const std::int64_t slot = token % KvLayout::kPageTokens;
+  std::vector<float> k(static_cast<std::size_t>(layout_.head_dim)), v(k.size());
   for (int layer = 0; layer < layout_.layers; ++layer) {
     for (int head = 0; head < layout_.kv_heads; ++head) {
-      for (std::int64_t d = 0; d < layout_.head_dim; ++d) {
-        store_kv_element(layout_.type, page + layout_.k_offset(layer, head), d * KvLayout::kPageTokens + slot,
-                         random.bell());
-        store_kv_element(layout_.type, page + layout_.v_offset(layer, head), slot * layout_.head_dim + d,
-                         random.bell());
+      for (std::size_t d = 0; d < k.size(); ++d) {
+        k[d] = random.bell();
+        v[d] = random.bell();
       }
+      reference::KvHead{sequence.table.data(), layout_, layer, head}.store(token, k.data(), v.data());
     }
   }
 }

@@ -1,5 +1,5 @@
 // The pages of some sequences, each page an allocation of its own (an address sanitizer sees every overrun), poisoned:
-// every byte 0xFF, which is a NaN in both element types.
+// every byte 0xFF, which is a NaN in both float types and as a scale.
 #pragma once
 
 #include <cstdint>
