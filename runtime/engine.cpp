@@ -89,7 +89,7 @@ Result<void> Engine::Parts::load(const std::string& path) {
                                               " rows"});
   }
   fingerprint = troupe::fingerprint(*file) ^ shape.fingerprint ^ (kNumericsVersion << 8) ^
-                static_cast<std::uint64_t>(options.kv_type) ^ (options.expand_to_f32 ? 2u : 0u);
+                static_cast<std::uint64_t>(options.kv_type) ^ (options.expand_to_f32 ? 16u : 0u);
   context = options.context > 0 ? options.context : shape.context;
   return {};
 }
@@ -297,7 +297,8 @@ std::string Engine::describe() const {
   return s.architecture + ", " + std::to_string(s.layers) + " layers of width " + std::to_string(s.width) +
          ", weights " + megabytes(s.weight_bytes) + ", context " + std::to_string(parts_->context) + ", KV memory " +
          megabytes(static_cast<std::uint64_t>(parts_->pages->total()) * parts_->layout.page_bytes()) + " (" +
-         std::to_string(parts_->pages->total() * KvLayout::kPageTokens) + " tokens), " + parts_->backend->describe();
+         std::to_string(parts_->pages->total() * KvLayout::kPageTokens) + " tokens in " + name(parts_->layout.type) +
+         "), " + parts_->backend->describe();
 }
 
 EngineCounters Engine::counters() const {

@@ -57,7 +57,7 @@ std::string bytes_in(const json& value) {
   return bytes;
 }
 
-// One token's keys and values of one layer: [K | V][kv head][head_dim], in a page and in a file.
+// One token's keys and values of one layer: [K | V][kv head][head_dim, scale of i8], in a page and in a file.
 class TokenRow {
  public:
   TokenRow(const KvLayout& layout, int layer, int slot) : layout_(layout), layer_(layer), slot_(slot) {}
@@ -75,15 +75,25 @@ class TokenRow {
   template <class Copy>
   void each(Copy&& copy) const {
     const std::size_t element = layout_.element_bytes(), dim = static_cast<std::size_t>(layout_.head_dim);
+    const std::size_t scale = layout_.scale_bytes();
     const auto slot = static_cast<std::size_t>(slot_);
     std::size_t in_row = 0;
+    const auto copy_scale = [&](std::size_t head) {
+      copy(head + layout_.scales_at() + scale * slot, in_row, scale);
+      in_row += scale;
+    };
     for (int head = 0; head < layout_.kv_heads; ++head) {
+      const std::size_t k = layout_.k_offset(layer_, head);
       for (std::size_t d = 0; d < dim; ++d, in_row += element) {
-        copy(layout_.k_offset(layer_, head) + element * (d * KvLayout::kPageTokens + slot), in_row, element);
+        copy(k + element * (d * KvLayout::kPageTokens + slot), in_row, element);
       }
+      copy_scale(k);
     }
-    for (int head = 0; head < layout_.kv_heads; ++head, in_row += element * dim) {
-      copy(layout_.v_offset(layer_, head) + element * dim * slot, in_row, element * dim);
+    for (int head = 0; head < layout_.kv_heads; ++head) {
+      const std::size_t v = layout_.v_offset(layer_, head);
+      copy(v + element * dim * slot, in_row, element * dim);
+      in_row += element * dim;
+      copy_scale(v);
     }
   }
 
@@ -227,11 +237,23 @@ Result<void> fill(const SnapshotFile& file, KvCache& cache, std::int64_t tokens)
   return {};
 }
 
-Result<Snapshot> restore(const SnapshotFile& file, const json& header, const SnapshotHome& home) {
-  if (header.at("fingerprint").get<std::uint64_t>() != home.fingerprint ||
-      header.at("layout") != layout_of(home.pages->layout())) {
-    return Error{ErrorCode::unsupported, "it was saved with another model, or other precision of keys and values"};
+Result<void> check_home(const json& header, const SnapshotHome& home) {
+  const json layout = layout_of(home.pages->layout());
+  const auto type = whole_number<std::size_t>(header.at("layout").at(3));
+  if (type >= std::size(kKvTypes)) throw Nonsense("its keys and values are of no known type");
+  if (kKvTypes[type] != home.pages->layout().type) {
+    return Error{ErrorCode::unsupported, std::string("its keys and values are ") + name(kKvTypes[type]) +
+                                             ", this host's " + name(home.pages->layout().type) + ": give --kv-type " +
+                                             name(kKvTypes[type])};
   }
+  if (header.at("fingerprint").get<std::uint64_t>() != home.fingerprint || header.at("layout") != layout) {
+    return Error{ErrorCode::unsupported, "it was saved with another model, or other precision of its weights"};
+  }
+  return {};
+}
+
+Result<Snapshot> restore(const SnapshotFile& file, const json& header, const SnapshotHome& home) {
+  if (auto checked = check_home(header, home); !checked) return checked.error();
   auto conversation = Conversation::from(parts_of(header), *home.vocabulary);
   if (!conversation) return conversation.error();
   const TokenWindow window{whole_number<std::int64_t>(header.at("window").at(0)),

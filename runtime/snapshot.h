@@ -4,9 +4,10 @@
 // The file (little-endian): the 16 bytes of kMagic; u32 version, u32 0; u64 bytes of the header, u64 bytes of the
 // keys and values; the header, JSON as it stands in snapshot.cpp; the keys and values
 //     [layer][token][K | V][kv head][head_dim]
-// in the pool's element type, whatever pages and backends do; u64 Fnv64 of all that stands before. The engine's
-// fingerprint is in the header: of another model, precision or numerics the file is refused.
-// Written whole or not at all (replace_file.h). A file that was changed or cut is refused before a page is taken.
+// in the pool's element type (each [head_dim] of i8 with its float32 scale behind it), whatever pages and backends do;
+// u64 Fnv64 of all that stands before. The engine's fingerprint is in the header: of another model, precision or
+// numerics the file is refused. Written whole or not at all (replace_file.h). A file that was changed or cut is refused
+// before a page is taken.
 #pragma once
 
 #include <cstdint>

@@ -6,6 +6,7 @@
 #include "apps/troupe/options.h"
 #include "runtime/load/inspect.h"
 #include "runtime/load/vocabulary_data.h"
+#include "runtime/models/llama_params.h"
 #include "runtime/text/chat_template.h"
 #include "runtime/text/printable.h"
 #include "runtime/text/tokenizer.h"
@@ -36,6 +37,20 @@ std::string tokenizer_verdict(const Gguf& file) {
   return tokenizer ? "byte-level BPE, " + std::to_string(shared->size()) + " tokens" : tokenizer.error().message;
 }
 
+// "23040 bytes a token in f16, 46080 in f32, 12240 in i8".
+std::string cache_verdict(const Gguf& file) {
+  const auto params = LlamaParams::read(file);
+  if (!params) return "refused: " + params.error().message;
+  const ModelShape& s = params->shape;
+  std::string text;
+  for (KvType type : kKvTypes) {
+    const KvLayout layout{static_cast<int>(s.layers), static_cast<int>(s.kv_heads), static_cast<int>(s.head_dim), type};
+    text += (text.empty() ? "" : ", ") + std::to_string(layout.bytes_per_token());
+    text += (type == kKvTypes[0] ? " bytes a token in " : " in ") + std::string(name(type));
+  }
+  return text;
+}
+
 // As it stands for a file or a program; on a terminal its lines, harmless.
 void print_template(std::string_view source) {
   if (::isatty(STDOUT_FILENO) == 0) {
@@ -60,6 +75,7 @@ int inspect(const InspectFlags& flags) {
     return kDone;
   }
   std::fputs(describe(*file, {.tensors = !flags.summary}).c_str(), stdout);
+  std::printf("keys, values   %s\n", printable(cache_verdict(*file), kLongestVerdict).c_str());
   std::printf("tokenizer      %s\n", printable(tokenizer_verdict(*file), kLongestVerdict).c_str());
   std::printf("chat template  %s\n", printable(chat_template_verdict(*file), kLongestVerdict).c_str());
   return kDone;

@@ -1,5 +1,6 @@
 #include "apps/troupe/options.h"
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <cstdio>
@@ -22,7 +23,13 @@ Numa numa_of(const std::string& text) {
 }
 
 KvType kv_type_of(const std::string& text) {
-  return text == "f32" ? KvType::f32 : KvType::f16;
+  return *std::ranges::find_if(kKvTypes, [&](KvType type) { return name(type) == text; });  // the flag's check knew it
+}
+
+std::vector<std::string> kv_type_names() {
+  std::vector<std::string> names;
+  for (KvType type : kKvTypes) names.emplace_back(name(type));
+  return names;
 }
 
 // Turns the NAME of a built-in template, or a FILE, into the template's source.
@@ -94,8 +101,11 @@ void ModelFlags::add_to(CLI::App& command) {
       .add_option("--kv-memory", kv_megabytes,
                   "Megabytes for keys and values; 0: a quarter of the memory, at most 16 contexts")
       ->transform(whole_number(std::numeric_limits<std::uint64_t>::max() / kMegabyte));
-  command.add_option("--kv-type", kv_type, "Precision of keys and values: f16, f32")
-      ->check(CLI::IsMember({"f16", "f32"}))
+  command
+      .add_option(
+          "--kv-type", kv_type,
+          "Precision of keys and values: f16, f32, or i8 (half the memory of f16, tokens of nearly its quality)")
+      ->check(CLI::IsMember(kv_type_names()))
       ->capture_default_str();
   command
       .add_option(

@@ -5,8 +5,9 @@
 // one may still fill the rest of it.
 //
 // Thread-safe: sessions free on their own threads while the batcher reads. free() + used() == total() at every moment.
-// With `poison`, a page that nobody refers to any more is filled with kPoison (a NaN in either element type): a launch
-// that reads a page after its release fails visibly instead of computing with a stranger's past. For tests.
+// With `poison`, a page that nobody refers to any more is filled with kPoison (a NaN in either float type, and as a
+// scale of i8): a launch that reads a page after its release fails visibly instead of computing with a stranger's past.
+// For tests.
 // A mistake would be to keep a page's address past the release of the last reference: go through KvCache.
 #pragma once
 

@@ -66,9 +66,24 @@ TEST_F(Options, refuse_names_that_are_not_known_and_name_those_that_are) {
   expect_wrong_use("--isa sparc", "avx-vnni");
   expect_wrong_use("--isa ''", "reference");
   expect_wrong_use("--numa on", "interleave");
+  expect_wrong_use("--kv-type i4", "i8");
   expect_wrong_use("--chat-template /no/such", "cannot open: No such file or directory");
   for (const char* command : {"complete -p x", "inspect", "tokenize"}) {
     EXPECT_EQ(run("$B/troupe " + std::string(command) + " ''").code, 2) << command;
+  }
+}
+
+TEST_F(Options, choose_the_type_of_keys_and_values_for_every_command_that_computes) {
+  for (const char* type : {"f16", "f32", "i8"}) {
+    const std::string flag = " $M --kv-type " + std::string(type);
+    const Ended complete = run("$B/troupe complete -p x --max-tokens 2" + flag);
+    EXPECT_EQ(complete.code, 0) << complete.err;
+    const Ended bench = run("$B/troupe bench --prompt 4 --generate 2 --no-table --no-bandwidth --sessions 2" + flag);
+    EXPECT_EQ(bench.code, 0) << bench.err;
+    EXPECT_THAT(bench.err, HasSubstr("tokens in " + std::string(type) + ")"));
+    const Ended perplexity = run("printf 'a text of some words' | $B/troupe perplexity" + flag + " -");
+    EXPECT_EQ(perplexity.code, 0) << perplexity.err;
+    EXPECT_EQ(run("printf hi | $B/troupe run --max-tokens 2" + flag).code, 0);
   }
 }
 

@@ -45,6 +45,7 @@ TEST_F(Program, inspects_a_file) {
   EXPECT_EQ(ended.code, 0) << ended.err;
   EXPECT_THAT(ended.out, HasSubstr("general.architecture"));
   EXPECT_THAT(ended.out, HasSubstr("blk.1.ffn_down.weight"));
+  EXPECT_THAT(ended.out, HasSubstr("keys, values   256 bytes a token in f16, 512 in f32, 160 in i8"));
   EXPECT_THAT(ended.out, HasSubstr("chat template  tier 1, renders"));
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <gtest/gtest.h>
+#include <set>
 
 #include "tests/runtime/decorated_backend.h"
 #include "tests/runtime/engine_lab.h"
@@ -76,7 +77,8 @@ TEST_F(Engines, a_nan_in_one_cache_fails_that_slice_and_leaves_the_others_bits) 
         one.cache.commit(20);
       }
       const KvLease middle = sequences[1].cache.lend();
-      if (poisoned) std::memset(middle.pages()[0], 0x7f, 64);  // 32 halves of 0x7f7f: NaN
+      // The keys of a head: NaN, in i8 because their scales are.
+      if (poisoned) std::memset(middle.pages()[0], 0xff, engine->pages()->layout().head_bytes());
       sequences[1].cache.revoke();
       for (Sequence& one : sequences) slices.push_back(one.slice(20));
       engine->run(slices);
@@ -214,6 +216,22 @@ TEST_F(Engines, the_default_pool_holds_sixteen_contexts_of_a_small_model) {
   EXPECT_EQ(engine->pages()->total(), 16 * pages_for(100));
 }
 
+TEST_F(Engines, int8_keys_and_values_make_room_for_more_tokens_in_the_same_memory) {
+  EngineOptions options = test::tiny_options({"reference", 1});
+  const auto tokens = [&](KvType type) {
+    options.kv_type = type;
+    const auto engine = open(options);
+    const std::int64_t all = engine->pages()->total() * KvLayout::kPageTokens;
+    EXPECT_NE(engine->describe().find("(" + std::to_string(all) + " tokens in " + name(type) + ")"), std::string::npos)
+        << engine->describe();
+    return all;
+  };
+  const std::int64_t dim = open(options)->shape().head_dim, half = tokens(KvType::f16), int8 = tokens(KvType::i8);
+  EXPECT_NEAR(static_cast<double>(int8) / static_cast<double>(half), 2.0 * static_cast<double>(dim) / (dim + 4.0),
+              0.01);
+  EXPECT_LT(tokens(KvType::f32), half);
+}
+
 TEST_F(Engines, the_fingerprint_tells_models_and_cache_types_apart_but_not_paths_or_contexts) {
   const auto of = [&](const std::string& file, const char* isa, KvType type = KvType::f16, std::int64_t context = 0) {
     EngineOptions options = test::tiny_options({isa, 1});
@@ -228,6 +246,16 @@ TEST_F(Engines, the_fingerprint_tells_models_and_cache_types_apart_but_not_paths
   EXPECT_EQ(of(file, "auto"), of(file, "auto", KvType::f16, 100));
   EXPECT_NE(of(file, "auto"), of(sibling, "auto"));
   EXPECT_NE(of(file, "auto"), of(file, "auto", KvType::f32));
+  std::set<std::uint64_t> all;
+  for (KvType type : kKvTypes) {
+    for (bool expand : {false, true}) {
+      EngineOptions options = test::tiny_options({"auto", 1});
+      options.kv_type = type;
+      options.expand_to_f32 = expand;
+      all.insert(test::open_engine(file, options)->fingerprint());
+    }
+  }
+  EXPECT_EQ(all.size(), 6u);
 }
 
 TEST_F(Engines, expanded_weights_give_the_reference_bits_on_the_fast_path) {

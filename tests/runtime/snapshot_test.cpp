@@ -176,15 +176,27 @@ TEST_F(Snapshots, that_are_whole_and_say_nonsense_are_refused) {
     return at == std::string::npos ? changed : changed.replace(at, from.size(), to);
   };
   const std::string deep = std::string(1'000'000, '[') + std::string(1'000'000, ']');
-  for (const std::string& bad :
-       {std::string(), std::string("{}"), std::string("[1]"), std::string("nothing"), deep,
-        with("\"cached\":39", "\"cached\":40"), with("\"cached\":39", "\"cached\":-1"),
-        with("\"cached\":39", "\"cached\":\"x\""), with("\"tokens\":[", "\"tokens\":[-5,"),
-        with("\"tokens\":[", "\"tokens\":[99999999,"), with("\"tokens\":[", "\"tokens\":[4294967296,"),
-        with("\"tokens\":[", "\"tokens\":[1e300,"), with("\"cached\":39", "\"cached\":39.5"),
-        with("\"marks\":[[0,", "\"marks\":[[1,"), with("\"marks\":[[0,0", "\"marks\":[[0,77"),
-        with("\"fingerprint\":", "\"fingerprint\":1"), with("\"layout\":[", "\"layout\":[1"),
-        with("\"messages\"", "\"message\""), with("\"sampling\":[", "\"sampling\":[-1,")}) {
+  for (const std::string& bad : {std::string(),
+                                 std::string("{}"),
+                                 std::string("[1]"),
+                                 std::string("nothing"),
+                                 deep,
+                                 with("\"cached\":39", "\"cached\":40"),
+                                 with("\"cached\":39", "\"cached\":-1"),
+                                 with("\"cached\":39", "\"cached\":\"x\""),
+                                 with("\"tokens\":[", "\"tokens\":[-5,"),
+                                 with("\"tokens\":[", "\"tokens\":[99999999,"),
+                                 with("\"tokens\":[", "\"tokens\":[4294967296,"),
+                                 with("\"tokens\":[", "\"tokens\":[1e300,"),
+                                 with("\"cached\":39", "\"cached\":39.5"),
+                                 with("\"marks\":[[0,", "\"marks\":[[1,"),
+                                 with("\"marks\":[[0,0", "\"marks\":[[0,77"),
+                                 with("\"fingerprint\":", "\"fingerprint\":1"),
+                                 with("\"layout\":[", "\"layout\":[1"),
+                                 with("\"layout\":[", "\"layout\":[0,0,0,7],\"other\":["),
+                                 with("\"layout\":[", "\"layout\":[0],\"other\":["),
+                                 with("\"messages\"", "\"message\""),
+                                 with("\"sampling\":[", "\"sampling\":[-1,")}) {
     ASSERT_TRUE(write_snapshot_file(path_, bad, payload.size(), [&](const WritePart& write) { write(payload); }));
     expect_refused(content(), bad.substr(0, 200));
   }
@@ -214,12 +226,21 @@ TEST_F(Snapshots, longer_than_the_context_are_refused) {
 
 TEST_F(Snapshots, of_another_model_or_precision_are_refused) {
   save_one();
-  EngineOptions options = tiny_options({"auto", 1});
-  options.kv_type = KvType::f32;
-  const auto precise = open_engine(model_, options);
-  const auto refused = load_snapshot(path_, home(*precise));
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, ErrorCode::unsupported);
+  const std::string own = name(engine_->pages()->layout().type);
+  for (KvType type : kKvTypes) {
+    EngineOptions options = tiny_options({"auto", 1});
+    options.kv_type = type;
+    const auto other = open_engine(model_, options);
+    const auto loaded = load_snapshot(path_, home(*other));
+    ASSERT_EQ(loaded.ok(), name(type) == own) << name(type);
+    if (loaded) continue;
+    EXPECT_EQ(loaded.error().code, ErrorCode::unsupported);
+    EXPECT_NE(loaded.error().message.find("values are " + own + ", this host's " + name(type)), std::string::npos)
+        << loaded.error().message;
+  }
+  SnapshotHome stranger = home(*engine_);
+  stranger.fingerprint ^= 1;
+  EXPECT_FALSE(load_snapshot(path_, stranger));
 }
 
 TEST_F(Snapshots, are_loaded_without_their_cache_where_there_is_no_room) {
