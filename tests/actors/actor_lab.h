@@ -14,6 +14,7 @@
 #include "kernels/fault.h"
 #include "tests/support/promise.h"
 #include "tests/support/scratch_folder.h"
+#include "tests/support/test_kv_type.h"
 #include "tests/support/test_scale.h"
 #include "tests/support/tiny_model.h"
 
@@ -39,6 +40,7 @@ inline const std::string& long_path() {
 inline EngineOptions lab_options() {
   EngineOptions options;
   options.threads = 1;
+  options.kv_type = kv_type_under_test();
   options.kv_memory = std::uint64_t{8} << 20;
   options.poison_pages = true;
   return options;

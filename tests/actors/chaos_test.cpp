@@ -24,7 +24,8 @@ class Chaos {
   static constexpr int kPages = 112;
   static EngineOptions options() {
     EngineOptions options = lab_options();
-    options.kv_memory = std::uint64_t{kPages} * 4096;
+    options.kv_memory =
+        kPages * KvLayout{.layers = 2, .kv_heads = 2, .head_dim = 16, .type = options.kv_type}.page_bytes();
     return options;
   }
 

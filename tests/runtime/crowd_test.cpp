@@ -125,6 +125,36 @@ TEST(Crowd, every_format_is_the_same_on_every_path_with_any_number_of_threads) {
   }
 }
 
+EngineOptions int8_options(const BackendChoice& choice) {
+  EngineOptions options = test::tiny_options(choice);
+  options.kv_type = KvType::i8;
+  return options;
+}
+
+TEST(Crowd, int8_keys_and_values_are_the_same_in_every_crowd_on_every_path_and_on_the_reference) {
+  ScratchFolder folder;
+  const std::string path = write_tiny_model(tiny_model(DType::q4_0), folder.file("model.gguf"));
+  const auto best = test::open_engine(path, int8_options({"auto", 1}));
+  const Probe probe = probe_of(best->shape().vocabulary, test::small_scale() ? 270 : 600);
+  const Trace expected = alone(*best, probe);
+  std::vector<std::string> paths = test::supported_paths();
+  paths.emplace_back("reference");
+  std::size_t turn = 0;
+  for (const std::string& isa : paths) {
+    const bool slow = isa == "reference";
+    const auto engine = test::open_engine(path, int8_options({isa, slow ? 1 : 3}));
+    for (int others : kOthers) {
+      if (slow && others > 2) continue;
+      const CrowdPlan plan{others, kSlices[1 + turn++ % 4], turn};
+      expect_same(*engine, probe, expected, plan, on("i8", {isa, slow ? 1 : 3}));
+    }
+    EXPECT_EQ(difference(expected, alone(*engine, probe)), "") << isa;
+  }
+  EngineOptions half = test::tiny_options({"auto", 1});
+  half.kv_type = KvType::f16;
+  EXPECT_NE(difference(expected, alone(*test::open_engine(path, half), probe)), "") << "int8 was not used";
+}
+
 // Threads that want the same processors: the pool's are preempted in the middle of their claims, again and again.
 class NoisyNeighbours {
  public:

@@ -10,6 +10,7 @@
 #include "kernels/backend.h"
 #include "runtime/engine.h"
 #include "tests/support/random.h"
+#include "tests/support/test_kv_type.h"
 
 namespace troupe::test {
 
@@ -35,6 +36,7 @@ inline EngineOptions tiny_options(const BackendChoice& choice) {
   EngineOptions options;
   options.isa = choice.isa;
   options.threads = choice.threads;
+  options.kv_type = kv_type_under_test();
   options.kv_memory = std::uint64_t{32} << 20;
   options.max_rows = 1024;
   options.poison_pages = true;
