@@ -7,8 +7,6 @@
 namespace troupe {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 class BatcherState {
  public:
   static constexpr const char* name = "troupe.batcher";
@@ -49,7 +47,7 @@ class BatcherState {
     // Nobody is waited for: this step may start at once, but behind what already stands in the mailbox, so that steps
     // that came together run together.
     if (stranger) {
-      if (!asked_) wake_after(Clock::duration::zero());
+      if (!asked_) wake_after(TimePoint::duration::zero());
     } else {
       launch_when_ready();
     }
@@ -59,20 +57,20 @@ class BatcherState {
   // Launches at once when the gather rule allows it, else asks to be woken when the linger is over.
   void launch_when_ready() {
     if (queue_.empty()) return;
-    const auto now = Clock::now();
+    const auto now = self_->clock().now();
     if (queue_.ready(now)) {
       launch();
       // What is left (a prompt in slices, or more than fits) goes on behind the messages that came meanwhile.
-      if (!queue_.empty()) wake_after(Clock::duration::zero());
+      if (!queue_.empty()) wake_after(TimePoint::duration::zero());
     } else if (!asked_) {
       wake_after(queue_.linger_until() - now);
     }
   }
 
-  void wake_after(Clock::duration delay) {
+  void wake_after(TimePoint::duration delay) {
     asked_ = true;
     ++launches_asked_;
-    if (delay <= Clock::duration::zero()) {
+    if (delay <= TimePoint::duration::zero()) {
       self_->send(self_, launch_atom_v, launches_asked_);
     } else {
       self_->delayed_send(self_, delay, launch_atom_v, launches_asked_);
@@ -82,10 +80,10 @@ class BatcherState {
   void launch() {
     const std::span<Slice> batch = queue_.gather();
     if (batch.empty()) return;
-    const auto began = Clock::now();
+    const auto began = self_->clock().now();
     if (options_.launch_began) options_.launch_began->store(began.time_since_epoch().count());
     run(batch);
-    const auto ended = Clock::now();
+    const auto ended = self_->clock().now();
     if (options_.launch_began) options_.launch_began->store(0);
     count(batch, ended - began);
     queue_.finish(ended, ended - began);

@@ -10,8 +10,6 @@
 namespace troupe {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 // Prompts longer than this are rendered and tokenized by the text actor: at 5 MB/s, 16 KiB are 3 ms of one thread.
 constexpr std::size_t kInlineTextBytes = 16 * 1024;
 constexpr std::size_t kWaitingTurns = 4;
@@ -63,7 +61,7 @@ void SessionState::start_next() {
   if (waiting_.empty()) return;
   auto next = std::move(waiting_.front());
   waiting_.pop_front();
-  work_.emplace(std::move(next), home_.text->vocabulary, settings_.sampling);
+  work_.emplace(std::move(next), home_.text->vocabulary, settings_.sampling, now());
   if (work_->sink) self_->monitor(work_->sink);
   ++turn_;
   if (broken_) return fail_turn(*broken_);
@@ -76,7 +74,7 @@ void SessionState::plan() {
   work_->job = job_of(work_->turn, conversation_);
   if (work_->job.bytes() <= kInlineTextBytes) return on_plan(plan_prompt(*home_.text, work_->job));
   ask_host<PromptPlan>(
-      work_->remaining(), [this](PromptPlan& plan) { on_plan(std::move(plan)); }, plan_atom_v, work_->job);
+      work_->remaining(now()), [this](PromptPlan& plan) { on_plan(std::move(plan)); }, plan_atom_v, work_->job);
 }
 
 void SessionState::on_plan(Result<PromptPlan> plan) {
@@ -137,8 +135,8 @@ void SessionState::on_sampled(Sampled& sampled) {
   if (work_->answer.tokens().empty()) publish_prompt();
   conversation_.add(sampled.token);
   if (sampler_) sampler_ = accepted(std::move(sampler_), sampled.token);
-  work_->token_came();
-  const bool late = Clock::now() >= work_->deadline;
+  work_->token_came(now());
+  const bool late = work_->last_token >= work_->deadline;
   const bool full = length() >= home_.context && !settings_.window.endless();
   const bool over = late || full || work_->answer.ends_with(sampled.token);
   // The next step goes before the text is looked at, unless the text may end the answer or use up the last credit.
@@ -158,7 +156,7 @@ void SessionState::go_on() {
   // Nothing else comes to a parked turn: one look at its deadline, however often it parks.
   if (watched_turn_ == turn_) return;
   watched_turn_ = turn_;
-  self_->delayed_send(self_, work_->deadline - Clock::now(), tick_atom_v, turn_);
+  self_->delayed_send(self_, work_->deadline - now(), tick_atom_v, turn_);
 }
 
 void SessionState::on_deadline(std::uint64_t turn) {

@@ -31,7 +31,7 @@ void SessionState::reserve() {
   PageRequest request{id_, turn_, settings_.key, std::move(prompt), hand_over(), worst_case};
   ask_host<PageGrant>(
       caf::infinite, [this](PageGrant& grant) { on_grant(std::move(*grant.cache)); }, reserve_atom_v,
-      std::move(request), work_->remaining());
+      std::move(request), work_->remaining(now()));
 }
 
 // The cache goes away for a while. What sleeps is kept here too: nothing of it is lost if the turn ends meanwhile.
@@ -44,11 +44,11 @@ void SessionState::on_grant(KvCache cache) {
   cache_ = std::move(cache);
   if (cache_.asleep()) {
     return ask_host<Handover>(
-        work_->remaining(), [this](Handover& woken) { on_grant(std::move(*woken.cache)); }, wake_atom_v,
+        work_->remaining(now()), [this](Handover& woken) { on_grant(std::move(*woken.cache)); }, wake_atom_v,
         Handover{hand_over()});
   }
   queued_ = false;
-  if (work_->answer.tokens().empty()) work_->was_admitted(cache_.length());
+  if (work_->answer.tokens().empty()) work_->was_admitted(cache_.length(), now());
   send_step();
 }
 

@@ -49,6 +49,7 @@ class SessionState {
   void on_credit(std::int32_t deltas);
   void on_sink_down(const caf::actor_addr& source);
   bool current(std::uint64_t turn) const { return work_ && turn_ == turn; }
+  TimePoint now() const { return self_->clock().now(); }
   void end_turn(FinishReason reason);
   void fail_turn(const Error& error);
   void put_away();

@@ -18,8 +18,6 @@
 namespace troupe {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 // A session on the list of the living. Weak: the list must not keep a session alive that its owner has dropped.
 struct Living {
   SessionId id;
@@ -178,7 +176,7 @@ class SupervisorState {
   caf::result<PageGrant> on_reserve(PageRequest request, caf::timespan limit) {
     idle_.remove(caf::actor_cast<caf::actor_addr>(self_->current_sender()));
     auto promise = self_->make_response_promise<PageGrant>();
-    admission_.push(std::move(request), Clock::now() + limit, [promise](Result<PageGrant> grant) mutable {
+    admission_.push(std::move(request), self_->clock().now() + limit, [promise](Result<PageGrant> grant) mutable {
       if (grant) return promise.deliver(std::move(*grant));
       promise.deliver(to_caf(grant.error()));
     });
@@ -239,7 +237,7 @@ class SupervisorState {
   }
 
   void on_batcher_down(const caf::error& reason) {
-    if (!restarts_.allow(Clock::now())) {
+    if (!restarts_.allow(self_->clock().now())) {
       return give_up(Error{ErrorCode::engine_failed, "the engine failed " + std::to_string(RestartLimit::kMost + 1) +
                                                          " times within " +
                                                          std::to_string(RestartLimit::kWindow.count()) +
@@ -272,7 +270,7 @@ class SupervisorState {
 
   static Error hang() { return {ErrorCode::engine_failed, "the launch in work does not end"}; }
 
-  void watch_launch(Clock::time_point now) {
+  void watch_launch(TimePoint now) {
     const bool hangs = watch_.hangs(now, launch_began_->load());
     if (hangs == hangs_) return;
     hangs_ = hangs;
@@ -316,12 +314,12 @@ class SupervisorState {
     if (sessions_.empty()) return true;
     tell_sessions(drain_atom_v);
     auto promise = self_->make_response_promise<bool>();
-    drains_.emplace_back(Clock::now() + std::min<caf::timespan>(limit, Turn::kLongestLimit), promise);
+    drains_.emplace_back(self_->clock().now() + std::min<caf::timespan>(limit, Turn::kLongestLimit), promise);
     return promise;
   }
 
   void answer_drain(bool empty) {
-    const auto now = Clock::now();
+    const auto now = self_->clock().now();
     std::erase_if(drains_, [&](auto& drain) {
       if (!empty && now < drain.first) return false;
       drain.second.deliver(empty);
@@ -330,7 +328,7 @@ class SupervisorState {
   }
 
   void on_tick() {
-    const auto now = Clock::now();
+    const auto now = self_->clock().now();
     admission_.drop_late(now);
     relieve();
     answer_drain(sessions_.empty());
@@ -379,7 +377,7 @@ class SupervisorState {
   bool hangs_ = false;
 
   bool draining_ = false;
-  std::vector<std::pair<Clock::time_point, caf::typed_response_promise<bool>>> drains_;
+  std::vector<std::pair<TimePoint, caf::typed_response_promise<bool>>> drains_;
 };
 
 }  // namespace

@@ -26,13 +26,14 @@ PromptJob job_of(const Turn& turn, const Conversation& conversation) {
 }
 
 TurnWork::TurnWork(WaitingTurn waiting, std::shared_ptr<const Vocabulary> vocabulary,
-                   const SamplingParams& session_sampling)
+                   const SamplingParams& session_sampling, TimePoint now)
     : turn(std::move(waiting.turn)),
       sink(std::move(waiting.sink)),
       promise(std::move(waiting.promise)),
       sampling(std::make_shared<SamplingParams>(turn.sampling ? *turn.sampling : session_sampling)),
       answer(std::move(vocabulary), turn.limits),
       credit(turn.credit),
+      started(now),
       deadline(started + turn.time_limit) {}
 
 void TurnWork::began(std::int64_t total, std::int64_t in_cache) {
@@ -41,9 +42,9 @@ void TurnWork::began(std::int64_t total, std::int64_t in_cache) {
   cached = in_cache;
 }
 
-void TurnWork::was_admitted(std::int64_t in_cache) {
+void TurnWork::was_admitted(std::int64_t in_cache, TimePoint now) {
   cached = in_cache;
-  admitted = Clock::now();
+  admitted = now;
 }
 
 std::int64_t TurnWork::tokens_left(std::int64_t most) const {
@@ -61,8 +62,8 @@ std::shared_ptr<SamplerState> TurnWork::first_sampler_state(const std::vector<To
   return state;
 }
 
-void TurnWork::token_came() {
-  last_token = Clock::now();
+void TurnWork::token_came(TimePoint now) {
+  last_token = now;
   if (answer.tokens().empty()) first_token = last_token;
 }
 

@@ -1,11 +1,11 @@
 // TurnWork: the turn that a session has in work: its request, its growing answer, its credit and its clock.
 //
-// Plain bookkeeping of one turn, so that the session actor (actors/session.cpp) only decides and sends.
+// Plain bookkeeping of one turn, so that the session actor (actors/session.cpp) only decides and sends. Time comes in
+// as a parameter.
 #pragma once
 
 #include <algorithm>
 #include <caf/all.hpp>
-#include <chrono>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -13,6 +13,7 @@
 #include "actors/messages.h"
 #include "runtime/answer.h"
 #include "runtime/conversation.h"
+#include "runtime/time.h"
 
 namespace troupe {
 
@@ -30,18 +31,19 @@ std::shared_ptr<SamplerState> accepted(std::shared_ptr<SamplerState> state, Toke
 PromptJob job_of(const Turn& turn, const Conversation& conversation);
 
 struct TurnWork {
-  TurnWork(WaitingTurn waiting, std::shared_ptr<const Vocabulary> vocabulary, const SamplingParams& session_sampling);
+  TurnWork(WaitingTurn waiting, std::shared_ptr<const Vocabulary> vocabulary, const SamplingParams& session_sampling,
+           TimePoint now);
 
   // The prompt is planned: `total` tokens, `cached` of them in the cache.
   void began(std::int64_t total, std::int64_t cached);
   // The first step may start, with so many tokens in the cache.
-  void was_admitted(std::int64_t cached);
+  void was_admitted(std::int64_t cached, TimePoint now);
   // Tokens that the answer may still get; `most` where nothing limits it.
   std::int64_t tokens_left(std::int64_t most) const;
   // What penalties know before the first token; null when no penalty is on.
   std::shared_ptr<SamplerState> first_sampler_state(const std::vector<TokenId>& prompt) const;
 
-  void token_came();
+  void token_came(TimePoint now);
   // The sampled token joins the answer. The delta to send now, if the sink is there and something is to be told.
   std::optional<TextDelta> take(Sampled& sampled);
   // The answer ends: what was held back, as a last delta.
@@ -49,14 +51,12 @@ struct TurnWork {
   TurnEnd summary() const;
 
   // Until the deadline; a little when it has passed.
-  caf::timespan remaining() const {
-    return std::max<caf::timespan>(deadline - Clock::now(), std::chrono::milliseconds(1));
+  caf::timespan remaining(TimePoint now) const {
+    return std::max<caf::timespan>(deadline - now, std::chrono::milliseconds(1));
   }
   bool has_credit() const { return !sink || credit > 0; }
   // One delta may still go out for the token in hand, and the next one needs a credit of its own.
   bool may_run_ahead() const { return !sink || credit > 1; }
-
-  using Clock = std::chrono::steady_clock;
 
   Turn turn;
   SinkActor sink;
@@ -70,11 +70,11 @@ struct TurnWork {
   std::int64_t cached = 0;
   std::int64_t computed = 0;
   bool begun = false;  // the conversation holds this turn's prompt
-  Clock::time_point started = Clock::now();
-  Clock::time_point admitted = started;
-  Clock::time_point first_token = started;
-  Clock::time_point last_token = started;
-  Clock::time_point deadline;
+  TimePoint started;
+  TimePoint admitted = started;
+  TimePoint first_token = started;
+  TimePoint last_token = started;
+  TimePoint deadline;
 
  private:
   std::optional<TextDelta> release(std::string text);
