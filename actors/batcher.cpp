@@ -12,7 +12,7 @@ class BatcherState {
   static constexpr const char* name = "troupe.batcher";
 
   BatcherState(BatcherActor::pointer self, BatcherOptions options)
-      : self_(self), options_(std::move(options)), queue_(options_.max_rows, options_.linger) {}
+      : self_(self), options_(std::move(options)), queue_(options_.max_rows, options_.linger, options_.weights) {}
 
   BatcherActor::behavior_type make_behavior() {
     // What a launch throws ends this actor with its sentence; the host reads it from the down message.

@@ -25,6 +25,7 @@ struct BatcherOptions {
   // C8's unfused mode: every step is a launch of its own. For benchmarks that separate fusing from concurrency.
   bool fuse = true;
   std::chrono::nanoseconds linger = StepQueue::kLinger;
+  KeyWeights weights{};
 };
 
 // Spawns undetached when `detached` is false: the deterministic test scheduler needs it so.

@@ -109,6 +109,7 @@ void SessionState::send_step() {
   Step step;
   step.session = id_;
   step.key = settings_.key;
+  step.background = work_->turn.background;
   step.tokens = visible(cache_.length());
   step.cache = cache_.lend();
   step.sampling = work_->sampling;

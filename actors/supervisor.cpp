@@ -214,9 +214,9 @@ class SupervisorState {
 
   void start_batcher() {
     launch_began_ = std::make_shared<LaunchClock>(0);
-    batcher_ = spawn_batcher(self_->system(),
-                             {options_.run, engine_->max_rows(), launch_began_, options_.fuse, options_.linger},
-                             options_.detached);
+    const BatcherOptions batching{options_.run,  engine_->max_rows(), launch_began_,
+                                  options_.fuse, options_.linger,     options_.weights};
+    batcher_ = spawn_batcher(self_->system(), batching, options_.detached);
     self_->monitor(batcher_);
   }
 

@@ -35,6 +35,8 @@ struct SupervisorOptions {
   // Where the keys and values of idle sessions go that have to make room; null: they are computed again.
   std::shared_ptr<SleepRoom> sleep_room;
 
+  KeyWeights weights;  // of the keys, for the rows of launches
+
   static constexpr std::chrono::milliseconds kTick{250};
   // A long session of a large model is gigabytes, and disks are slow.
   static constexpr std::chrono::minutes kFileLimit{30};

@@ -44,6 +44,7 @@ SupervisorOptions supervision(const HostOptions& host, std::shared_ptr<SleepRoom
   options.sleep_room = std::move(sleep_room);
   options.fuse = host.fuse;
   options.prefix_memory = host.prefix_memory;
+  options.weights = *KeyWeights::of(host.key_weights);  // Host::open has looked at them
   return options;
 }
 
@@ -117,6 +118,7 @@ Result<TurnEnd> Session::say(std::string_view text, const TurnOptions& options, 
   turn.sampling = options.sampling;
   turn.logprobs = options.logprobs;
   turn.time_limit = options.time_limit;
+  turn.background = options.background;
   return take(std::move(turn), on_delta);
 }
 
@@ -181,6 +183,7 @@ Host::~Host() = default;
 
 Result<Host> Host::open(const std::string& model_path, const HostOptions& options) {
   if (inside_actor_thread) return called_inside();
+  if (auto weights = KeyWeights::of(options.key_weights); !weights) return weights.error();
   auto engine = Engine::open(model_path, options.engine);
   if (!engine) return engine.error();
   auto sleep_room = SleepRoom::open(options.sleep, *(*engine)->pages());

@@ -6,29 +6,6 @@
 #include "kernels/check.h"
 
 namespace troupe {
-namespace {
-
-// A new figure counts a quarter: three launches forget most of a disturbed one.
-double blend(double old_value, double new_value) {
-  return old_value + 0.25 * (new_value - old_value);
-}
-
-}  // namespace
-
-void LaunchCost::learn(std::int64_t rows, Seconds took) {
-  if (rows <= 2) {
-    base_ = base_ == 0.0 ? took.count() : blend(base_, took.count());
-  } else if (rows >= 16) {
-    const double over = std::max(took.count() - base_, 0.1 * took.count());
-    per_row_ = blend(per_row_, over / static_cast<double>(rows));
-  }
-}
-
-std::int64_t LaunchCost::rows_within(Seconds budget) const {
-  const double rows = (budget.count() - base_) / std::max(per_row_, 1e-7);
-  return rows < 1.0 ? 1 : static_cast<std::int64_t>(std::min(rows, 1e6));
-}
-
 void StepQueue::push(Step step, StepAnswer answer) {
   TROUPE_CHECK(!step.tokens.empty());
   awaited_.erase(step.session);
@@ -47,74 +24,81 @@ std::span<Slice> StepQueue::gather() {
   drop_revoked();
   slices_.clear();
   gathered_.clear();
-  rows_ = 0;
-  for (auto& waiting : waiting_) {
-    if (rows_ == max_rows_) break;
-    if (waiting->decodes()) add_slice(*waiting, 1);
-  }
-  decode_rows_ = rows_;
-  const std::int64_t within = cost_.rows_within(decode_rows_ > 0 ? kDecodeBudget : kPrefillBudget);
-  gather_prefill(std::clamp(within - rows_, std::int64_t{1}, std::max<std::int64_t>(max_rows_ - rows_, 0)));
+  work_ = {};
+  share_out(room());
+  add_slices(true);
+  decode_rows_ = work_.rows;
+  add_slices(false);
   return slices_;
 }
 
-void StepQueue::gather_prefill(std::int64_t budget) {
-  std::vector<Waiting*> candidates;
+StepQueue::Room StepQueue::room() const {
+  LaunchWork decode;
+  for (const auto& waiting : waiting_) {
+    if (waiting->decodes()) decode.add(waiting->position(), 1);
+  }
+  const bool prompts_wait = decode.rows < std::ssize(waiting_);
+  if (!prompts_wait) return {.least = max_rows_};
+  const Seconds step = cost_.of(decode);
+  const bool streams = decode.rows > 0 || awaits_anyone();
+  const Seconds budget = std::clamp(kStall * step, streams ? kDecodeBudget : kPrefillBudget, kLongestBudget);
+  const Seconds time = budget - cost_.of({});
+  return {decode.rows + 1, time, std::clamp<std::int64_t>(cost_.rows_within(time, 0) / 8, 1, kPortion)};
+}
+
+void StepQueue::share_out(Room room) {
+  shares_.begin();
+  for (std::size_t i = 0; i < waiting_.size(); ++i) {
+    waiting_[i]->taken = 0;
+    shares_.offer(waiting_[i]->step.key, waiting_[i]->lane(), i);
+  }
+  std::int64_t rows = 0;
+  while (const auto next = shares_.next()) {
+    Waiting& waiting = *waiting_[*next];
+    const std::int64_t most = std::min(portion(waiting, room), max_rows_ - rows);
+    if (most <= 0) break;
+    LaunchWork more;
+    more.add(waiting.position() + waiting.taken, most);
+    room.time -= cost_.of(more) - cost_.of({});
+    room.least -= most;
+    waiting.taken += most;
+    rows += most;
+    shares_.took(cost_.rows_worth(more), waiting.taken == waiting.remaining());
+  }
+  shares_.end();
+}
+
+std::int64_t StepQueue::portion(const Waiting& waiting, const Room& room) const {
+  const std::int64_t in_time = cost_.rows_within(room.time, waiting.position() + waiting.taken);
+  const std::int64_t most = std::max(in_time, std::min<std::int64_t>(room.least, 1));
+  return std::min({most, room.portion, waiting.remaining() - waiting.taken});
+}
+
+void StepQueue::add_slices(bool of_decode) {
   for (auto& waiting : waiting_) {
-    if (!waiting->decodes()) candidates.push_back(waiting.get());
-  }
-  if (candidates.empty()) {
-    served_.clear();
-    return;
-  }
-  while (budget > 0 && !candidates.empty()) {
-    Waiting* next = next_prefill(candidates);
-    const std::int64_t rows = std::min(budget, next->remaining());
-    add_slice(*next, rows);
-    served_[next->step.key] += rows;
-    budget -= rows;
-    std::erase(candidates, next);
+    if (waiting->taken > 0 && waiting->decodes() == of_decode) add_slice(*waiting);
   }
 }
 
-// The oldest step of the key that has had the fewest rows. A key that comes new starts level with the least served one.
-StepQueue::Waiting* StepQueue::next_prefill(const std::vector<Waiting*>& candidates) {
-  std::int64_t least = 0;
-  bool any = false;
-  for (const auto& [key, rows] : served_) {
-    least = any ? std::min(least, rows) : rows;
-    any = true;
-  }
-  Waiting* best = nullptr;
-  std::int64_t best_rows = 0;
-  for (Waiting* waiting : candidates) {
-    const std::int64_t rows = served_.try_emplace(waiting->step.key, least).first->second;
-    if (best == nullptr || rows < best_rows) {
-      best = waiting;
-      best_rows = rows;
-    }
-  }
-  return best;
-}
-
-void StepQueue::add_slice(Waiting& waiting, std::int64_t rows) {
+void StepQueue::add_slice(Waiting& waiting) {
   const Step& step = waiting.step;
   Slice slice;
   slice.cache = &step.cache;
-  slice.position = step.cache.position() + waiting.done;
-  slice.tokens = std::span(step.tokens).subspan(static_cast<std::size_t>(waiting.done), static_cast<std::size_t>(rows));
-  slice.wants_token = rows == waiting.remaining();
+  slice.position = waiting.position();
+  slice.tokens =
+      std::span(step.tokens).subspan(static_cast<std::size_t>(waiting.done), static_cast<std::size_t>(waiting.taken));
+  slice.wants_token = waiting.taken == waiting.remaining();
   slice.sampling = step.sampling.get();
   slice.state = step.state.get();
   slice.ban_end = step.ban_end;
   slice.logprobs = step.logprobs;
   slices_.push_back(std::move(slice));
   gathered_.push_back(&waiting);
-  rows_ += rows;
+  work_.add(waiting.position(), waiting.taken);
 }
 
 void StepQueue::finish(TimePoint now, Seconds took) {
-  cost_.learn(rows_, took);
+  cost_.learn(work_, took);
   awaited_.clear();
   const auto share = std::chrono::duration_cast<TimePoint::duration>(took / kLingerShare);
   linger_until_ = now + std::max(linger_, share);

@@ -7,9 +7,13 @@
 // that it leaves), or a linger after that launch: kLinger, or a sixteenth of the launch when that is more (32 sessions
 // take longer to come back than one, and whoever misses a batch waits a whole launch). Nobody waits for a stranger, so
 // a lone caller's step starts at once. (With 64 sessions and a 2 ms launch: closing by a self-message gave 38 to 46
-// rows a launch, this rule above 62.) A batch takes all waiting decode rows first, then prefill rows, fair by key and
-// oldest first within a key, up to a budget that is time: kDecodeBudget while anyone decodes, else kPrefillBudget; at
-// least one prefill row always.
+// rows a launch, this rule above 62.)
+//
+// Whose rows a batch takes, runtime/row_shares.h decides: by key and weight, and in a key those that decode first,
+// the oldest first. How many: all that decode, up to max_rows. While prompts wait, rows of any kind up to a budget
+// that is time: kPrefillBudget when nobody decodes, else kDecodeBudget, or kStall steps of those who decode when
+// that is more. So a prompt keeps two thirds of the machine, and those who decode wait kStall of their usual steps;
+// the bound is five (stall_test). At least one row more than decode: a prompt goes on however slow the machine is.
 //
 // Plain data: no thread, no clock. Time comes in as a parameter, so a recorded run replays exactly.
 #pragma once
@@ -19,12 +23,14 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "kernels/result.h"
 #include "runtime/batch.h"
+#include "runtime/launch_cost.h"
+#include "runtime/row_shares.h"
 #include "runtime/time.h"
 
 namespace troupe {
@@ -33,7 +39,8 @@ using SessionId = std::uint64_t;
 
 struct Step {
   SessionId session = 0;
-  std::string key;  // who pays: steps of different keys share the rows of a launch fairly
+  std::string key;          // who pays: keys share the rows of a launch by their weights
+  bool background = false;  // within its key, interactive steps go first
   KvLease cache;
   std::vector<TokenId> tokens;  // at least one; they follow cache.position() tokens
   std::shared_ptr<const SamplingParams> sampling;
@@ -45,27 +52,18 @@ struct Step {
 // Called exactly once for every step that was pushed.
 using StepAnswer = std::function<void(Result<Sampled>)>;
 
-// How long a launch of so many rows takes, learnt from the launches that ran.
-class LaunchCost {
- public:
-  void learn(std::int64_t rows, Seconds took);
-  // Rows that fit into `budget`; at least 1.
-  std::int64_t rows_within(Seconds budget) const;
-
- private:
-  double base_ = 0.0;      // seconds of a launch of one row; 0: none seen yet
-  double per_row_ = 2e-3;  // seconds of each further row; a slow machine's figure until a wide launch was seen
-};
-
 class StepQueue {
  public:
   static constexpr auto kLinger = std::chrono::microseconds(300);
   static constexpr int kLingerShare = 16;
   static constexpr Seconds kDecodeBudget{0.100};
   static constexpr Seconds kPrefillBudget{0.250};
+  static constexpr double kStall = 3.25;
+  static constexpr Seconds kLongestBudget{5.0};  // past it a prompt yields: no stream stands still for longer
+  static constexpr std::int64_t kPortion = 16;   // most rows of a prompt at a time, a page; an eighth of a small launch
 
-  explicit StepQueue(std::int64_t max_rows, TimePoint::duration linger = kLinger)
-      : max_rows_(max_rows), linger_(linger) {}
+  explicit StepQueue(std::int64_t max_rows, TimePoint::duration linger = kLinger, KeyWeights weights = {})
+      : max_rows_(max_rows), linger_(linger), shares_(std::move(weights)) {}
 
   void push(Step step, StepAnswer answer);
   // The session will not send a step soon (its turn ended, it is parked or gone): nobody waits for it.
@@ -92,15 +90,29 @@ class StepQueue {
   struct Waiting {
     Step step;
     StepAnswer answer;
-    std::int64_t done = 0;  // tokens that earlier launches computed
+    std::int64_t done = 0;   // tokens that earlier launches computed
+    std::int64_t taken = 0;  // rows of the next launch
     std::int64_t remaining() const { return static_cast<std::int64_t>(step.tokens.size()) - done; }
+    std::int64_t position() const { return step.cache.position() + done; }
     bool decodes() const { return step.tokens.size() == 1; }
+    Lane lane() const {
+      if (step.background) return decodes() ? Lane::background_decode : Lane::background_prompt;
+      return decodes() ? Lane::decode : Lane::prompt;
+    }
   };
 
   void drop_revoked();
-  void add_slice(Waiting& waiting, std::int64_t rows);
-  void gather_prefill(std::int64_t budget);
-  Waiting* next_prefill(const std::vector<Waiting*>& candidates);
+  // How many rows the next batch may have; beyond `least` only as long as the time lasts.
+  struct Room {
+    std::int64_t least = 0;
+    Seconds time{0};
+    std::int64_t portion = 1;
+  };
+  Room room() const;
+  void share_out(Room room);
+  std::int64_t portion(const Waiting& waiting, const Room& room) const;
+  void add_slices(bool of_decode);
+  void add_slice(Waiting& waiting);
   void settle(Waiting& waiting, Slice& slice);
 
   std::int64_t max_rows_;
@@ -108,12 +120,12 @@ class StepQueue {
   std::vector<std::unique_ptr<Waiting>> waiting_;  // in order of arrival
   std::unordered_set<SessionId> awaited_;
   TimePoint linger_until_{};
-  std::unordered_map<std::string, std::int64_t> served_;  // prefill rows by key, of keys with waiting steps
+  RowShares shares_;
   LaunchCost cost_;
 
   std::vector<Slice> slices_;       // of the batch in work
   std::vector<Waiting*> gathered_;  // slices_[i] is cut from gathered_[i]
-  std::int64_t rows_ = 0;
+  LaunchWork work_;                 // of the batch in work
   std::int64_t decode_rows_ = 0;
 };
 

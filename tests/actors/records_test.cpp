@@ -45,6 +45,7 @@ TEST(Records, carry_a_turn_whole) {
   turn.limits.end_tokens = {9};
   turn.time_limit = std::chrono::milliseconds(1234);
   turn.logprobs = 3;
+  turn.background = true;
   const Turn back = through_the_wire(turn);
   EXPECT_EQ(back.kind, turn.kind);
   EXPECT_EQ(back.text, turn.text);
@@ -55,6 +56,7 @@ TEST(Records, carry_a_turn_whole) {
   EXPECT_TRUE(back.limits.ignore_eos);
   EXPECT_EQ(back.time_limit, turn.time_limit);
   EXPECT_EQ(back.logprobs, 3);
+  EXPECT_TRUE(back.background);
   ASSERT_TRUE(back.sampling);
 }
 
