@@ -19,10 +19,16 @@ std::string message_of(const caf::error& error) {
 }  // namespace
 
 caf::error to_caf(const Error& error) {
+  if (const std::int64_t retry = error.retry_after.count(); retry > 0) {
+    return caf::make_error(error.code, error.message, retry);
+  }
   return caf::make_error(error.code, error.message);
 }
 
 Error from_caf(const caf::error& error) {
+  if (auto both = caf::make_const_typed_message_view<std::string, std::int64_t>(error.context())) {
+    return {code_of(error), caf::get<0>(both), std::chrono::seconds(caf::get<1>(both))};
+  }
   return {code_of(error), message_of(error)};
 }
 

@@ -39,7 +39,7 @@ struct OpenSession {
   std::string system{};              // the system message of a chat; empty: the template's own
   std::optional<Transcript> past{};  // go on from here; `system` must then be empty
   SamplingParams sampling{};
-  std::string key{};  // who pays: rows are shared between keys by weight, prefixes inside one
+  std::string key{};  // who pays: rows and pages are shared between keys by weight, prefixes inside one
   // Go on without end: when the history outgrows the window, the model sees its first and its newest tokens only.
   TokenWindow window{};
 
@@ -63,7 +63,7 @@ struct Turn {
   std::int32_t credit = 64;                // deltas that may be under way before the sink gives credit back
   std::chrono::milliseconds time_limit{std::chrono::minutes(10)};  // for waiting and computing together
 
-  // Nobody waits for it: of the rows of its key, turns that are not in the background come first.
+  // Nobody waits for it: of the rows and pages of its key, turns that are not in the background come first.
   bool background = false;
 
   static constexpr std::int32_t kMaxLogprobs = 20;

@@ -28,7 +28,7 @@ void SessionState::reserve() {
   if (!may_be_known && cache_.pages_missing(worst_case) == 0) return send_step();
   queued_ = true;
   auto prompt = std::make_shared<const std::vector<TokenId>>(visible(0));
-  PageRequest request{id_, turn_, settings_.key, std::move(prompt), hand_over(), worst_case};
+  PageRequest request{id_, turn_, settings_.key, std::move(prompt), hand_over(), worst_case, work_->turn.background};
   ask_host<PageGrant>(
       caf::infinite, [this](PageGrant& grant) { on_grant(std::move(*grant.cache)); }, reserve_atom_v,
       std::move(request), work_->remaining(now()));

@@ -33,7 +33,7 @@ class SupervisorState {
         engine_(std::move(engine)),
         options_(std::move(options)),
         prefixes_(std::make_shared<PrefixIndex>(engine_->pages(), most_prefix_pages())),
-        admission_(engine_->pages(), prefixes_),
+        admission_(engine_->pages(), prefixes_, options_.weights),
         watch_(options_.hang_limit, SupervisorOptions::kTick) {
     if (!options_.run) options_.run = [engine = engine_](std::span<Slice> batch) { engine->run(batch); };
     max_text_bytes_ = engine_->text().vocabulary->longest() * static_cast<std::size_t>(engine_->context());

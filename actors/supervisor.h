@@ -35,7 +35,7 @@ struct SupervisorOptions {
   // Where the keys and values of idle sessions go that have to make room; null: they are computed again.
   std::shared_ptr<SleepRoom> sleep_room;
 
-  KeyWeights weights;  // of the keys, for the rows of launches
+  KeyWeights weights;  // of the keys, for the rows of launches and the pages of the line
 
   static constexpr std::chrono::milliseconds kTick{250};
   // A long session of a large model is gigabytes, and disks are slow.

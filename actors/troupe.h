@@ -38,7 +38,7 @@ struct HostOptions {
   std::uint64_t prefix_memory = std::numeric_limits<std::uint64_t>::max();
   // Where idle sessions' keys and values go when running turns need their pages: host memory, then a file.
   SleepOptions sleep{};
-  // Where not all get what they want, a key of weight 2 has twice the rows of one of weight 1; 1 to 1000, 1
+  // Where not all get what they want, a key of weight 2 has twice the rows and pages of one of weight 1; 1 to 1000, 1
   // for every key that is not named.
   std::map<std::string, int> key_weights{};
   std::chrono::milliseconds drain_limit{5000};  // how long the destructor lets running turns go on

@@ -9,6 +9,7 @@
 //     use(*file);
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -69,7 +70,8 @@ constexpr const char* name(ErrorCode code) {
 
 struct Error {
   ErrorCode code = ErrorCode::bad_input;
-  std::string message;  // one sentence for a person; no trailing newline
+  std::string message;                  // one sentence for a person; no trailing newline
+  std::chrono::seconds retry_after{0};  // of `overloaded`: when there may be room, as far as is known; 0: not said
 };
 
 template <class T>

@@ -17,14 +17,52 @@ std::int64_t common(const std::vector<TokenId>& a, const std::vector<TokenId>& b
 
 }  // namespace
 
-Admission::Admission(std::shared_ptr<PagePool> pool, std::shared_ptr<PrefixIndex> index)
-    : pool_(std::move(pool)), index_(std::move(index)) {}
+Admission::Admission(std::shared_ptr<PagePool> pool, std::shared_ptr<PrefixIndex> index, KeyWeights weights)
+    : pool_(std::move(pool)), index_(std::move(index)), weights_(std::move(weights)) {}
 
 void Admission::push(PageRequest request, TimePoint deadline, Answer answer) {
-  forget(request.session, request.turn);  // a turn that asks for other pages does not run meanwhile
-  if (const auto refused = refuse(request)) return answer(*refused);
-  line_.push_back({std::move(request), deadline, std::move(answer), std::nullopt});
+  // A turn that asks for other pages does not run meanwhile. It began, so the line is never too full for it.
+  leaders_.erase(request.session);
+  const bool goes_on = running_.erase(request.session) > 0;
+  if (const auto refused = refuse(request); refused && !goes_on) return answer(*refused);
+  stand_in_line({std::move(request), deadline, std::move(answer)});
   serve();
+}
+
+double Admission::finish(const Waiter& waiter) const {
+  return waiter.start + static_cast<double>(pages_for(waiter.request.worst_case)) / weights_[waiter.request.key];
+}
+
+void Admission::stand_in_line(Waiter newcomer) {
+  const std::string& key = newcomer.request.key;
+  const auto last =
+      std::find_if(line_.rbegin(), line_.rend(), [&](const Waiter& one) { return one.request.key == key; });
+  const auto served = finished_.find(key);
+  const double behind = last != line_.rend() ? finish(*last) : served != finished_.end() ? served->second : 0.0;
+  newcomer.start = std::max(now_, behind);
+  const auto place = std::ranges::upper_bound(line_, newcomer.start, {}, &Waiter::start);
+  const auto stands = line_.insert(place, std::move(newcomer));
+  overtake(static_cast<std::size_t>(stands - line_.begin()));
+}
+
+// Changes places, not the places themselves, with those of its key.
+void Admission::overtake(std::size_t place) {
+  if (line_[place].request.background) return;
+  for (std::size_t ahead = place; ahead-- > 0;) {
+    Waiter& other = line_[ahead];
+    if (other.request.key != line_[place].request.key) continue;
+    if (!other.request.background || other.overtaken == kOvertaken) return;
+    ++other.overtaken;
+    std::swap(other, line_[place]);
+    std::swap(other.start, line_[place].start);
+    place = ahead;
+  }
+}
+
+void Admission::count_served(const Waiter& waiter) {
+  now_ = std::max(now_, waiter.start);
+  finished_[waiter.request.key] = finish(waiter);
+  std::erase_if(finished_, [this](const auto& entry) { return entry.second <= now_; });
 }
 
 std::optional<Error> Admission::refuse(const PageRequest& request) const {
@@ -34,11 +72,19 @@ std::optional<Error> Admission::refuse(const PageRequest& request) const {
                                                " pages of 16 tokens; the whole pool has " + total +
                                                ": ask for fewer tokens or give more --kv-memory"};
   }
-  const auto for_pages = std::ranges::count_if(line_, [](const Waiter& waiter) { return !waiter.leader; });
-  if (for_pages < kLineLimit) return std::nullopt;
-  return Error{ErrorCode::overloaded, std::to_string(for_pages) + " turns wait for KV memory (" +
-                                          std::to_string(pool_->free()) + " of " + total +
-                                          " pages free): try again later"};
+  std::int64_t for_pages = 0, of_key = 0;
+  for (const Waiter& waiter : line_) {
+    if (waiter.leader) continue;
+    ++for_pages;
+    if (waiter.request.key == request.key) ++of_key;
+  }
+  if (of_key < kLineLimit - for_pages) return std::nullopt;
+  const std::chrono::seconds wait = rate_.time_for(for_pages);
+  return Error{ErrorCode::overloaded,
+               std::to_string(for_pages) + " turns wait for KV memory, " + std::to_string(of_key) +
+                   " of them of this key (" + std::to_string(pool_->free()) + " of " + total +
+                   " pages free): try again in about " + std::to_string(wait.count()) + " s",
+               wait};
 }
 
 void Admission::serve() {
@@ -55,6 +101,7 @@ void Admission::serve() {
         at = line_.erase(at);
     }
   }
+  if (line_.empty()) finished_.clear();  // where all were served, all begin alike
 }
 
 Admission::Outcome Admission::admit(Waiter& waiter) {
@@ -76,6 +123,7 @@ Admission::Outcome Admission::admit(Waiter& waiter) {
   if (use_found) *request.cache = std::move(anew);
   index_->count(std::ssize(before_last), found > own ? found : 0);
   running_[request.session] = request.turn;
+  count_served(waiter);
   if (index_->keeps_pages())
     leaders_[request.session] = {request.turn, request.key, request.prompt, std::max(found, own)};
   waiter.answer(PageGrant{std::move(request.cache)});
@@ -131,10 +179,12 @@ void Admission::forget(SessionId session, std::uint64_t turn) {
   }
   if (const auto running = running_.find(session); running != running_.end() && running->second <= turn) {
     running_.erase(running);
+    rate_.turn_ended();
   }
 }
 
 void Admission::drop_late(TimePoint now) {
+  rate_.tick(now, !line_.empty());
   std::erase_if(line_, [&](Waiter& waiter) {
     if (now < waiter.deadline) return false;
     waiter.answer(Error{ErrorCode::timed_out, "the turn waited too long for " +

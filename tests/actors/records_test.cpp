@@ -91,5 +91,13 @@ TEST(Records, carry_the_end_of_a_turn_and_its_error_codes) {
   EXPECT_EQ(again.message, error.message);
 }
 
+TEST(Records, carry_in_an_error_when_to_try_again) {
+  const Error error{ErrorCode::overloaded, "a sentence", std::chrono::seconds(17)};
+  const Error again = from_caf(through_the_wire(to_caf(error)));
+  EXPECT_EQ(again.code, error.code);
+  EXPECT_EQ(again.message, error.message);
+  EXPECT_EQ(again.retry_after, error.retry_after);
+}
+
 }  // namespace
 }  // namespace troupe::test
