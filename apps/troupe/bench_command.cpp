@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <exception>
+#include <map>
 
+#include "apps/troupe/bench_intruder.h"
 #include "apps/troupe/bench_load.h"
 #include "apps/troupe/bench_report.h"
 #include "apps/troupe/command.h"
@@ -14,7 +16,8 @@ namespace {
 struct BenchFlags {
   ModelFlags model;
   std::vector<int> sessions{1, 2, 4, 8, 16, 32};
-  Load load;  // of each run, but for its sessions
+  Load load;                  // of each run, but for its sessions
+  std::int32_t intruder = 0;  // tokens of a long prompt; 0: none
   bool json = false;
   bool no_table = false;
   bool no_bandwidth = false;
@@ -34,6 +37,9 @@ class Bench {
     for (int sessions : flags_.sessions) {
       if (auto done = one(sessions); !done) return done;
     }
+    if (flags_.intruder > 0) {
+      if (auto done = intruder_table(); !done) return done;
+    }
     if (!flags_.no_table) {
       if (auto done = fused_table(); !done) return done;
     }
@@ -42,28 +48,56 @@ class Bench {
   }
 
  private:
-  Load load(int sessions, bool fuse = true) const { return {sessions, flags_.load.prompt, flags_.load.generate, fuse}; }
+  Load load(int sessions, bool fuse = true) const {
+    Load one = flags_.load;
+    one.sessions = sessions;
+    one.fuse = fuse;
+    return one;
+  }
+
+  static Error differs() {
+    return {ErrorCode::engine_failed, "the sessions' tokens differ from the plain loop's: please report this"};
+  }
 
   Result<void> one(int sessions) {
     const LoopResult loop = run_loop(*engine_, load(sessions));
     auto result = run_load(engine_, load(sessions));
     if (!result) return result.error();
-    if (result->answers != loop.answers) {
-      return Error{ErrorCode::engine_failed, "the sessions' tokens differ from the plain loop's: please report this"};
-    }
+    if (result->answers != loop.answers) return differs();
+    answers_[sessions] = loop.answers;
     if (sessions == 1) solo_ = result->tokens_per_second;
     report_.run(sessions, *result, loop);
     return {};
   }
 
-  Result<void> check(int sessions) const {
-    const std::int64_t tokens = std::int64_t{flags_.load.prompt} + flags_.load.generate;
-    if (tokens > engine_->context()) {
-      return Error{ErrorCode::context_length, std::to_string(tokens) + " tokens a session; the context holds " +
-                                                  std::to_string(engine_->context()) +
-                                                  ": give less with --prompt or --generate"};
+  Result<void> intruder_table() {
+    report_.begin_intruder_table(flags_.intruder);
+    for (int sessions : flags_.sessions) {
+      auto result = run_intruder(engine_, load(sessions), flags_.intruder);
+      if (!result) return result.error();
+      for (auto& answer : result->answers) answer.resize(static_cast<std::size_t>(flags_.load.generate));
+      if (result->answers != answers_[sessions]) return differs();
+      report_.intruder_row(sessions, flags_.intruder, *result);
     }
-    const std::int64_t pages = sessions * pages_for(tokens), there = engine_->pages()->total();
+    return {};
+  }
+
+  Result<void> check(int sessions) const {
+    if (flags_.load.shared >= flags_.load.prompt) {
+      return Error{ErrorCode::bad_input, "--prefix-share " + std::to_string(flags_.load.shared) +
+                                             " leaves no token of a --prompt of " + std::to_string(flags_.load.prompt) +
+                                             " to tell the sessions apart"};
+    }
+    const std::int64_t answer =
+        flags_.intruder > 0 ? longest_answer(flags_.load, flags_.intruder) : flags_.load.generate;
+    const std::int64_t tokens = flags_.load.prompt + answer, intruder = flags_.intruder > 0 ? flags_.intruder + 2 : 0;
+    if (std::max(tokens, intruder) > engine_->context()) {
+      return Error{ErrorCode::context_length,
+                   std::to_string(std::max(tokens, intruder)) + " tokens a session; the context holds " +
+                       std::to_string(engine_->context()) +
+                       ": give less with --prompt, --generate or --long-prompt-intruder, or more with --context"};
+    }
+    const std::int64_t pages = sessions * pages_for(tokens) + pages_for(intruder), there = engine_->pages()->total();
     if (pages <= there) return {};
     return Error{ErrorCode::out_of_memory, std::to_string(sessions) + " sessions need " + std::to_string(pages) +
                                                " pages of KV memory; there are " + std::to_string(there) +
@@ -98,6 +132,7 @@ class Bench {
   const BenchFlags& flags_;
   BenchReport& report_;
   double solo_ = 0.0;
+  std::map<int, std::vector<std::vector<TokenId>>> answers_;  // of so many sessions, by the plain loop
 };
 
 // A broken device or a lack of memory ends the measuring, and not what was measured.
@@ -109,6 +144,22 @@ Result<void> measure(const BenchFlags& flags, BenchReport& report) {
   } catch (const std::exception& fault) {
     return Error{ErrorCode::engine_failed, std::string("the measuring failed: ") + fault.what()};
   }
+}
+
+// Turns at-once or poisson:RATE into the rate, 0 for all at once.
+std::string read_arrivals(std::string& text) {
+  constexpr std::string_view kPoisson = "poisson:";
+  if (text == "at-once") {
+    text = "0";
+    return "";
+  }
+  double rate = 0.0;
+  const bool poisson = text.starts_with(kPoisson) && CLI::detail::lexical_cast(text.substr(kPoisson.size()), rate);
+  if (!poisson || !(rate >= 1e-3 && rate <= 1e6)) {
+    return "'" + text + "' is neither at-once nor poisson:RATE with a RATE of 0.001 to 1000000 sessions a second";
+  }
+  text = text.substr(kPoisson.size());
+  return "";
 }
 
 int bench(const BenchFlags& flags) {
@@ -135,6 +186,23 @@ void add_bench(CLI::App& program, Action& action) {
   command->add_option("--generate", flags->load.generate, "Tokens each session generates")
       ->check(CLI::Range(2, 1 << 20))
       ->capture_default_str();
+  command
+      ->add_option("--prefix-share", flags->load.shared,
+                   "Tokens with which all prompts begin; they are computed once (less than --prompt)")
+      ->check(CLI::Range(0, 1 << 20))
+      ->capture_default_str();
+  command
+      ->add_option("--arrivals", flags->load.arrivals_a_second,
+                   "When sessions come: at-once, or poisson:RATE (RATE a second, at random)")
+      ->transform(CLI::Validator(read_arrivals, "at-once|poisson:RATE"));
+  command->add_option("--seed", flags->load.seed, "Of the arrivals: the same seed, the same times")
+      ->check(CLI::Range(0, 1 << 30))
+      ->capture_default_str();
+  command
+      ->add_option(
+          "--long-prompt-intruder", flags->intruder,
+          "Also measure how others wait while a prompt of so many tokens is computed, and how fast it is; 0: no")
+      ->check(CLI::Range(0, (1 << 20) - 2));
   command->add_flag("--json", flags->json, "A JSON report on stdout (the table then goes to stderr)");
   command->add_flag("--no-table", flags->no_table, "Leave the fused/unfused comparison out");
   command->add_flag("--no-bandwidth", flags->no_bandwidth, "Leave the measurement of the memory's read bandwidth out");

@@ -8,40 +8,27 @@
 #include <system_error>
 #include <thread>
 
-#include "actors/errors.h"
-#include "actors/spawn.h"
-#include "actors/supervisor.h"
+#include "apps/troupe/bench_host.h"
 
 namespace troupe::app {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr auto kLimit = std::chrono::hours(1);
+constexpr auto kLimit = BenchHost::kLimit;
 
 double seconds_between(Clock::time_point a, Clock::time_point b) {
   return std::chrono::duration<double>(b - a).count();
 }
 
-Turn turn_of(int session, const Load& load, std::int64_t vocabulary) {
-  Turn turn;
-  turn.kind = Turn::Kind::tokens;
-  turn.tokens = prompt_of(session, load.prompt, vocabulary);
-  turn.limits.max_tokens = load.generate;
-  turn.limits.ignore_eos = true;
-  turn.sampling = SamplingParams::greedy();
-  turn.time_limit = kLimit;
-  return turn;
-}
-
 struct Outcome {
-  Clock::time_point began;
+  std::vector<Clock::time_point> came;                 // by session
   std::vector<std::vector<Clock::time_point>> tokens;  // by session, when each delta came
   std::vector<TurnEnd> ends;
   LaunchStats all_decode, first_end;  // when the last session had its first token, and when the first session ended
   std::optional<Error> error;
 };
 
-// Opens the sessions, starts all turns at once, is their sink, and reports when all have ended.
+// Opens the sessions, starts each turn when it is due, is their sink, and reports when all have ended.
 class CollectorState {
  public:
   static constexpr const char* name = "troupe.bench";
@@ -74,22 +61,31 @@ class CollectorState {
   }
 
   void start() {
-    outcome_.began = Clock::now();
+    outcome_.came.resize(sessions_.size());
     outcome_.tokens.resize(sessions_.size());
     outcome_.ends.resize(sessions_.size());
+    const std::vector<Seconds> arrivals = arrivals_of(load_);
     for (std::size_t i = 0; i < sessions_.size(); ++i) {
-      self_
-          ->request(sessions_[i], kLimit, say_atom_v, turn_of(static_cast<int>(i), load_, vocabulary_),
-                    SinkActor(self_))
-          .then(
-              [this, i](TurnEnd& end) {
-                outcome_.ends[i] = std::move(end);
-                if (ended_ == 0) look(outcome_.first_end);
-                ++ended_;
-                finish_when_done();
-              },
-              [this](caf::error& error) { fail(error); });
+      if (arrivals[i] == Seconds(0)) {
+        say(i);
+      } else {
+        self_->run_delayed(arrivals[i], [this, i] { say(i); });
+      }
     }
+  }
+
+  void say(std::size_t i) {
+    const Turn turn = token_turn(prompt_of(static_cast<int>(i), load_, vocabulary_), load_.generate);
+    outcome_.came[i] = Clock::now();
+    self_->request(sessions_[i], kLimit, say_atom_v, turn, SinkActor(self_))
+        .then(
+            [this, i](TurnEnd& end) {
+              outcome_.ends[i] = std::move(end);
+              if (ended_ == 0) look(outcome_.first_end);
+              ++ended_;
+              finish_when_done();
+            },
+            [this](caf::error& error) { fail(error); });
   }
 
   void look(LaunchStats& place) {
@@ -141,29 +137,31 @@ double mean_width(const LaunchStats& from, const LaunchStats& to) {
   return launches > 0 ? sessions / launches : 0.0;
 }
 
-LoadResult digest(Outcome outcome, LaunchStats launches) {
+LoadResult digest(Outcome outcome, LaunchStats launches, bool one_by_one) {
   LoadResult result;
   result.launches = std::move(launches);
-  Clock::time_point last_first = outcome.began, last = outcome.began;
+  const Clock::time_point began = *std::ranges::min_element(outcome.came);
+  Clock::time_point last_first = began, last = began;
   for (std::size_t i = 0; i < outcome.tokens.size(); ++i) {
     result.answers.push_back(std::move(outcome.ends[i].tokens));
+    result.cached_tokens += outcome.ends[i].cached_tokens;
     const auto& times = outcome.tokens[i];
     if (times.empty()) continue;
-    result.first_token_ms.push_back(1e3 * seconds_between(outcome.began, times.front()));
+    result.first_token_ms.push_back(1e3 * seconds_between(outcome.came[i], times.front()));
     last_first = std::max(last_first, times.front());
     last = std::max(last, times.back());
     for (std::size_t k = 1; k < times.size(); ++k)
       result.gap_ms.push_back(1e3 * seconds_between(times[k - 1], times[k]));
   }
-  result.seconds = seconds_between(outcome.began, last);
-  result.decode_seconds = seconds_between(last_first, last);
+  result.seconds = seconds_between(began, last);
   // Tokens that came while all were decoding: what a prompt still computes would be counted against decode otherwise.
+  const Clock::time_point from = one_by_one ? began : last_first;
   double counted = 0;
   for (const auto& times : outcome.tokens) {
-    counted += static_cast<double>(std::ranges::count_if(times, [&](auto t) { return t > last_first; }));
+    counted += static_cast<double>(std::ranges::count_if(times, [&](auto t) { return t > from; }));
   }
-  result.tokens_per_second = result.decode_seconds > 0 ? counted / result.decode_seconds : 0;
-  result.mean_width = mean_width(outcome.all_decode, outcome.first_end);
+  result.tokens_per_second = last > from ? counted / seconds_between(from, last) : 0;
+  result.mean_width = one_by_one ? mean_width({}, result.launches) : mean_width(outcome.all_decode, outcome.first_end);
   return result;
 }
 
@@ -196,36 +194,16 @@ double best_read_rate(const Buffer& memory, int threads) {
 
 }  // namespace
 
-std::vector<TokenId> prompt_of(int session, std::int32_t tokens, std::int64_t vocabulary) {
-  std::vector<TokenId> ids;
-  std::uint64_t state = 0x9E3779B97F4A7C15ull * static_cast<std::uint64_t>(session + 1);
-  for (std::int32_t i = 0; i < tokens; ++i) {
-    state = state * 6364136223846793005ull + 1442695040888963407ull;
-    ids.push_back(static_cast<TokenId>((state >> 33) % static_cast<std::uint64_t>(vocabulary)));
-  }
-  return ids;
-}
-
 Result<LoadResult> run_load(const std::shared_ptr<Engine>& engine, const Load& load) {
-  caf::actor_system_config config;
-  configure(config);
-  caf::actor_system system{config};
-  SupervisorOptions options;
-  options.fuse = load.fuse;
-  HostControl host = spawn_supervisor(system, engine, options);
+  BenchHost host(engine, load.fuse);
   auto done = std::make_shared<std::promise<Outcome>>();
   auto outcome = done->get_future();
-  system.spawn<SinkActor::stateful_impl<CollectorState>>(HostActor(host), load, engine->shape().vocabulary, done);
+  host.system().spawn<SinkActor::stateful_impl<CollectorState>>(host.host(), load, engine->shape().vocabulary, done);
   Outcome finished = outcome.get();
-  caf::scoped_actor self{system};
-  LaunchStats launches;
-  self->request(host, kLimit, stats_atom_v)
-      .receive([&](LaunchStats& stats) { launches = std::move(stats); },
-               [&](caf::error& error) { finished.error = from_caf(error); });
-  self->send_exit(host, caf::exit_reason::user_shutdown);
-  self->wait_for(host);
   if (finished.error) return *finished.error;
-  return digest(std::move(finished), std::move(launches));
+  auto launches = host.stats();
+  if (!launches) return launches.error();
+  return digest(std::move(finished), std::move(*launches), load.arrivals_a_second > 0.0);
 }
 
 Result<double> read_bandwidth(int threads) {

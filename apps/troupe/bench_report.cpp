@@ -21,26 +21,32 @@ void BenchReport::begin(const Engine& engine, const Load& load) {
                  {"engine", engine.describe()},
                  {"prompt", load.prompt},
                  {"generate", load.generate},
+                 {"prefix_share", load.shared},
+                 {"arrivals_per_second", load.arrivals_a_second},
+                 {"seed", load.seed},
                  {"runs", Json::array()}};
-  std::fprintf(table_, "%8s %10s %10s %9s %9s %9s %9s %7s %12s\n", "sessions", "tokens/s", "each", "ttft p50",
-               "ttft max", "gap p50", "gap p99", "width", "actors us");
+  std::fprintf(table_, "%8s %10s %10s %9s %9s %9s %9s %9s %7s %12s\n", "sessions", "tokens/s", "each", "ttft p50",
+               "ttft p99", "ttft max", "gap p50", "gap p99", "width", "actors us");
   std::fflush(table_);
 }
 
 void BenchReport::run(int sessions, const LoadResult& result, const LoopResult& loop) {
   const double each = result.tokens_per_second / sessions;
   const double ttft = quantile(result.first_token_ms, 0.5), ttft_max = quantile(result.first_token_ms, 1.0);
+  const double ttft_p99 = quantile(result.first_token_ms, 0.99);
   const double gap = quantile(result.gap_ms, 0.5), gap_p99 = quantile(result.gap_ms, 0.99);
   // Median against median: a mean would mostly tell what else the machine was doing.
   const double actors_us = 1e3 * gap - 1e6 * loop.seconds_a_launch;
-  std::fprintf(table_, "%8d %10.1f %10.1f %7.0fms %7.0fms %7.1fms %7.1fms %7.2f %+10.0fus\n", sessions,
-               result.tokens_per_second, each, ttft, ttft_max, gap, gap_p99, result.mean_width, actors_us);
+  std::fprintf(table_, "%8d %10.1f %10.1f %7.0fms %7.0fms %7.0fms %7.1fms %7.1fms %7.2f %+10.0fus\n", sessions,
+               result.tokens_per_second, each, ttft, ttft_p99, ttft_max, gap, gap_p99, result.mean_width, actors_us);
   std::fflush(table_);
   report_["runs"].push_back({{"sessions", sessions},
                              {"tokens_per_second", result.tokens_per_second},
                              {"tokens_per_second_each", each},
                              {"first_token_ms_p50", ttft},
+                             {"first_token_ms_p99", ttft_p99},
                              {"first_token_ms_max", ttft_max},
+                             {"prompt_tokens_found", result.cached_tokens},
                              {"gap_ms_p50", gap},
                              {"gap_ms_p99", gap_p99},
                              {"mean_launch_width", result.mean_width},
@@ -61,6 +67,30 @@ void BenchReport::fused_row(int sessions, double unfused, double fused) {
   Json& cells = report_["fused_table"];
   cells.push_back({{"sessions", sessions}, {"fused", false}, {"tokens_per_second", unfused}});
   cells.push_back({{"sessions", sessions}, {"fused", true}, {"tokens_per_second", fused}});
+}
+
+void BenchReport::begin_intruder_table(std::int32_t tokens) {
+  std::fprintf(table_, "\nbeside a prompt of %d tokens\n%8s %9s %9s %9s %9s %9s %9s %9s\n", tokens, "sessions", "ttft",
+               "ttft alone", "rate", "usual p50", "usual p99", "gap p50", "gap p99");
+}
+
+void BenchReport::intruder_row(int sessions, std::int32_t tokens, const IntruderResult& result) {
+  const double rate = result.alone_ms / result.first_token_ms;
+  const double usual = quantile(result.usual_gap_ms, 0.5), usual_p99 = quantile(result.usual_gap_ms, 0.99);
+  const double gap = quantile(result.gap_ms, 0.5), gap_p99 = quantile(result.gap_ms, 0.99);
+  std::fprintf(table_, "%8d %7.0fms %8.0fms %7.0f %% %7.1fms %7.1fms %7.1fms %7.1fms\n", sessions,
+               result.first_token_ms, result.alone_ms, 100 * rate, usual, usual_p99, gap, gap_p99);
+  std::fflush(table_);
+  report_["intruder"].push_back({{"sessions", sessions},
+                                 {"prompt", tokens},
+                                 {"first_token_ms", result.first_token_ms},
+                                 {"first_token_ms_alone", result.alone_ms},
+                                 {"rate_to_alone", rate},
+                                 {"gap_ms_before_p50", usual},
+                                 {"gap_ms_before_p99", usual_p99},
+                                 {"gaps", result.gap_ms.size()},
+                                 {"gap_ms_p50", gap},
+                                 {"gap_ms_p99", gap_p99}});
 }
 
 void BenchReport::peak_memory(double megabytes) {

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "apps/troupe/bench_intruder.h"
 #include "apps/troupe/bench_load.h"
 #include "apps/troupe/plain_loop.h"
 
@@ -22,6 +23,8 @@ class BenchReport {
   void run(int sessions, const LoadResult& result, const LoopResult& loop);
   void begin_fused_table();
   void fused_row(int sessions, double unfused, double fused);
+  void begin_intruder_table(std::int32_t tokens);
+  void intruder_row(int sessions, std::int32_t tokens, const IntruderResult& result);
   void peak_memory(double megabytes);
   // used: GB/s at which one session read weights; 0: not measured.
   void bandwidth(double ceiling, int threads, double used);

@@ -92,7 +92,7 @@ LoopResult run_loop(Engine& engine, const Load& load) {
   Loop loop(engine, load);
   const auto began_prefill = Clock::now();
   for (int i = 0; i < load.sessions; ++i) {
-    loop.prefill(static_cast<std::size_t>(i), prompt_of(i, load.prompt, engine.shape().vocabulary));
+    loop.prefill(static_cast<std::size_t>(i), prompt_of(i, load, engine.shape().vocabulary));
   }
   result.prefill_tokens_per_second = static_cast<double>(load.sessions) * load.prompt / seconds_since(began_prefill);
   std::vector<double> seconds;

@@ -64,6 +64,60 @@ TEST_F(Bench, writes_each_row_as_it_is_measured) {
   EXPECT_EQ(ended.out, "stopped\n") << "the row came with the end only";
 }
 
+TEST_F(Bench, refuses_arrivals_that_are_no_rate) {
+  for (const char* arrivals :
+       {"poisson", "poisson:", "poisson:0", "poisson:-1", "poisson:nan", "poisson:x", "3", "''"}) {
+    const Ended ended = bench("--sessions 1 --arrivals " + std::string(arrivals));
+    EXPECT_EQ(ended.code, 2) << arrivals << ": " << ended.out;
+    EXPECT_EQ(ended.out, "") << arrivals;
+  }
+}
+
+TEST_F(Bench, refuses_a_shared_prefix_that_is_the_whole_prompt) {
+  const Ended ended = bench("--sessions 1 --prefix-share 4");
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_THAT(ended.err, HasSubstr("--prefix-share 4 leaves no token of a --prompt of 4"));
+}
+
+TEST_F(Bench, refuses_an_intruder_that_the_context_does_not_hold_before_the_first_run) {
+  const Ended ended = bench("--sessions 1 --context 256 --long-prompt-intruder 256");
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_THAT(ended.err, HasSubstr("258 tokens a session; the context holds 256"));
+  EXPECT_EQ(ended.out, "");
+}
+
+TEST_F(Bench, finds_a_shared_prefix_and_gives_the_same_tokens_as_the_plain_loop) {
+  const Ended ended =
+      run("$B/troupe bench $M --prompt 70 --generate 8 --threads 1 --no-table --no-bandwidth --sessions 5 "
+          "--prefix-share 64 "
+          "--arrivals poisson:200 --seed 5 --json");
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  const auto report = nlohmann::json::parse(ended.out);
+  EXPECT_EQ(report["prefix_share"], 64);
+  EXPECT_EQ(report["arrivals_per_second"], 200.0);
+  EXPECT_EQ(report["seed"], 5);
+  const auto& one = report["runs"][0];
+  EXPECT_EQ(one["prompt_tokens_found"], 4 * 64) << "the first computes them";
+  EXPECT_GT(one["first_token_ms_p99"], 0.0);
+  EXPECT_GT(one["tokens_per_second"], 0.0);
+}
+
+TEST_F(Bench, measures_others_beside_a_long_prompt) {
+  const Ended ended = run(
+      "$B/troupe bench $M --prompt 8 --generate 8 --threads 1 --no-table --no-bandwidth --sessions 1,3 --context 2000 "
+      "--long-prompt-intruder 1500 --json");
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  const auto report = nlohmann::json::parse(ended.out);
+  ASSERT_EQ(report["intruder"].size(), 2u);
+  for (const auto& row : report["intruder"]) {
+    EXPECT_EQ(row["prompt"], 1500);
+    EXPECT_GE(row["gaps"], row["sessions"]);
+    EXPECT_GT(row["gap_ms_p99"], 0.0);
+    EXPECT_GT(row["rate_to_alone"], 0.0);
+  }
+  EXPECT_THAT(ended.err, HasSubstr("beside a prompt of 1500 tokens"));
+}
+
 TEST_F(Bench, reports_a_model_whose_name_is_not_utf8) {
   GgufImage image = tiny_model_image(tiny_model(DType::q8_0));
   image.set("general.name", std::string("\xff\xfe"));
