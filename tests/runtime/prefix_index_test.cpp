@@ -11,7 +11,7 @@
 namespace troupe {
 namespace {
 
-constexpr std::size_t kPage = KvLayout::kPageTokens;
+constexpr std::size_t kBlock = KvLayout::kPageTokens;
 
 struct House {
   std::shared_ptr<PagePool> pool;
@@ -133,18 +133,18 @@ TEST(PrefixIndex, is_the_map_of_all_beginnings) {
     std::vector<TokenId> text(static_cast<std::size_t>(random.below(100)));
     TokenId block = 0;
     for (std::size_t t = 0; t < text.size(); ++t) {
-      if (t % kPage == 0) block = static_cast<TokenId>(random.below(3));
+      if (t % kBlock == 0) block = static_cast<TokenId>(random.below(3));
       text[t] = block;
     }
     const auto run = house.index.find("", text);
-    for (std::size_t page = 0; page < text.size() / kPage; ++page) {
-      const auto known = plain.find({text.begin(), text.begin() + static_cast<std::ptrdiff_t>((page + 1) * kPage)});
+    for (std::size_t page = 0; page < text.size() / kBlock; ++page) {
+      const auto known = plain.find({text.begin(), text.begin() + static_cast<std::ptrdiff_t>((page + 1) * kBlock)});
       ASSERT_EQ(page < run->ids.size(), known != plain.end());
       ASSERT_TRUE(known == plain.end() || run->ids[page] == known->second);
     }
     alive.push_back(house.compute("", text));
-    for (std::size_t page = 0; page < text.size() / kPage; ++page) {
-      plain.try_emplace({text.begin(), text.begin() + static_cast<std::ptrdiff_t>((page + 1) * kPage)},
+    for (std::size_t page = 0; page < text.size() / kBlock; ++page) {
+      plain.try_emplace({text.begin(), text.begin() + static_cast<std::ptrdiff_t>((page + 1) * kBlock)},
                         alive.back().full_pages()[page]);
     }
   }
