@@ -135,7 +135,7 @@ void SessionState::on_sampled(Sampled& sampled) {
   cache_.commit(seen());
   if (work_->answer.tokens().empty()) publish_prompt();
   conversation_.add(sampled.token);
-  if (sampler_) sampler_ = accepted(std::move(sampler_), sampled.token);
+  if (sampler_) sampler_ = work_->accepted(std::move(sampler_), sampled);
   work_->token_came(now());
   const bool late = work_->last_token >= work_->deadline;
   const bool full = length() >= home_.context && !settings_.window.endless();

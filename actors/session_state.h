@@ -102,7 +102,7 @@ class SessionState {
   Conversation conversation_;
   KvCache cache_;                          // of what is seen of the conversation
   std::int64_t dropped_ = 0;               // what is not (runtime/token_window.h)
-  std::shared_ptr<SamplerState> sampler_;  // of the turn in work; null while no penalty needs it
+  std::shared_ptr<SamplerState> sampler_;  // of the turn in work; null while nothing is remembered
 
   std::deque<WaitingTurn> waiting_;
   std::optional<TurnWork> work_;

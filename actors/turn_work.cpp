@@ -3,15 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "runtime/sole_owner.h"
+#include "runtime/sampling/memory.h"
 
 namespace troupe {
-
-std::shared_ptr<SamplerState> accepted(std::shared_ptr<SamplerState> state, TokenId token) {
-  if (!sole_owner(state)) state = std::make_shared<SamplerState>(*state);
-  ++state->in_answer[token];
-  return state;
-}
 
 PromptJob job_of(const Turn& turn, const Conversation& conversation) {
   switch (turn.kind) {
@@ -31,10 +25,11 @@ TurnWork::TurnWork(WaitingTurn waiting, std::shared_ptr<const Vocabulary> vocabu
       sink(std::move(waiting.sink)),
       promise(std::move(waiting.promise)),
       sampling(std::make_shared<SamplingParams>(turn.sampling ? *turn.sampling : session_sampling)),
-      answer(std::move(vocabulary), turn.limits),
+      answer(vocabulary, turn.limits),
       credit(turn.credit),
       started(now),
-      deadline(started + turn.time_limit) {}
+      deadline(started + turn.time_limit),
+      vocabulary_(std::move(vocabulary)) {}
 
 void TurnWork::began(std::int64_t total, std::int64_t in_cache) {
   begun = true;
@@ -53,13 +48,11 @@ std::int64_t TurnWork::tokens_left(std::int64_t most) const {
 }
 
 std::shared_ptr<SamplerState> TurnWork::first_sampler_state(const std::vector<TokenId>& prompt_tokens) const {
-  const bool repetition = sampling->repetition_penalty != 1.0f;
-  if (!repetition && sampling->frequency_penalty == 0.0f && sampling->presence_penalty == 0.0f) return nullptr;
-  auto state = std::make_shared<SamplerState>();
-  if (repetition) {
-    for (TokenId token : prompt_tokens) ++state->in_prompt[token];
-  }
-  return state;
+  return first_memory(*sampling, prompt_tokens, *vocabulary_);
+}
+
+std::shared_ptr<SamplerState> TurnWork::accepted(std::shared_ptr<SamplerState> state, const Sampled& sampled) const {
+  return troupe::accepted(std::move(state), *sampling, sampled, *vocabulary_);
 }
 
 void TurnWork::token_came(TimePoint now) {

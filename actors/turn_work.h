@@ -24,9 +24,6 @@ struct WaitingTurn {
   caf::typed_response_promise<TurnEnd> promise;
 };
 
-// `token` joins what the penalties count. Copies the state only if a step still reads it.
-std::shared_ptr<SamplerState> accepted(std::shared_ptr<SamplerState> state, TokenId token);
-
 // What a turn asks of the text side.
 PromptJob job_of(const Turn& turn, const Conversation& conversation);
 
@@ -40,8 +37,9 @@ struct TurnWork {
   void was_admitted(std::int64_t cached, TimePoint now);
   // Tokens that the answer may still get; `most` where nothing limits it.
   std::int64_t tokens_left(std::int64_t most) const;
-  // What penalties know before the first token; null when no penalty is on.
+  // What the sampler remembers before the first token (null: nothing), and after each (runtime/sampling/memory.h).
   std::shared_ptr<SamplerState> first_sampler_state(const std::vector<TokenId>& prompt) const;
+  std::shared_ptr<SamplerState> accepted(std::shared_ptr<SamplerState> state, const Sampled& sampled) const;
 
   void token_came(TimePoint now);
   // The sampled token joins the answer. The delta to send now, if the sink is there and something is to be told.
@@ -78,6 +76,7 @@ struct TurnWork {
 
  private:
   std::optional<TextDelta> release(std::string text);
+  std::shared_ptr<const Vocabulary> vocabulary_;
   TextDelta unsent_;               // tokens whose text is still held
   std::vector<Sampled> logprobs_;  // of the whole answer, when asked for
 };

@@ -73,7 +73,8 @@ bool inspect(Inspector& f, TokenLogprob& x) {
 
 template <class Inspector>
 bool inspect(Inspector& f, Sampled& x) {
-  return f.object(x).fields(f.field("token", x.token), bits_field(f, "logprob", x.logprob), f.field("top", x.top));
+  return f.object(x).fields(f.field("token", x.token), bits_field(f, "logprob", x.logprob), f.field("top", x.top),
+                            bits_field(f, "surprise", x.surprise));
 }
 
 template <class Inspector>
@@ -93,7 +94,13 @@ bool inspect(Inspector& f, SamplingParams& x) {
       bits_field(f, "temperature", x.temperature), f.field("top_k", x.top_k), bits_field(f, "top_p", x.top_p),
       bits_field(f, "min_p", x.min_p), bits_field(f, "repetition_penalty", x.repetition_penalty),
       bits_field(f, "frequency_penalty", x.frequency_penalty), bits_field(f, "presence_penalty", x.presence_penalty),
-      f.field("logit_bias", get_bias, set_bias), f.field("seed", x.seed));
+      f.field("logit_bias", get_bias, set_bias), f.field("seed", x.seed),
+      bits_field(f, "dynatemp_range", x.dynatemp_range), bits_field(f, "dynatemp_exponent", x.dynatemp_exponent),
+      bits_field(f, "typical_p", x.typical_p), bits_field(f, "xtc_probability", x.xtc_probability),
+      bits_field(f, "xtc_threshold", x.xtc_threshold), bits_field(f, "dry_multiplier", x.dry_multiplier),
+      bits_field(f, "dry_base", x.dry_base), f.field("dry_allowed_length", x.dry_allowed_length),
+      f.field("dry_sequence_breakers", x.dry_sequence_breakers), f.field("mirostat", x.mirostat),
+      bits_field(f, "mirostat_tau", x.mirostat_tau), bits_field(f, "mirostat_eta", x.mirostat_eta));
 }
 
 template <class Inspector>

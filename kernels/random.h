@@ -24,7 +24,7 @@ inline PhiloxBlock philox(PhiloxBlock counter, std::uint64_t seed) {
   return counter;
 }
 
-enum class RandomPurpose : std::uint32_t { draw = 0 };
+enum class RandomPurpose : std::uint32_t { draw = 0, xtc = 1 };
 
 // Uniform in [0, 1), a multiple of 2^-24.
 inline float uniform(std::uint64_t seed, std::uint32_t position, RandomPurpose purpose, std::uint32_t choice = 0) {

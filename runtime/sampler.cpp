@@ -1,11 +1,7 @@
 #include "runtime/sampler.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
-
-#include "kernels/math.h"
-#include "kernels/random.h"
 
 namespace troupe {
 namespace {
@@ -45,61 +41,28 @@ void apply_penalties(const SamplingParams& params, const SamplerState& state, Ro
   }
 }
 
-void apply_rules(const SampleRequest& request, RowEditor& row) {
-  for (const auto& [token, bias] : request.params->logit_bias) {
-    row.edit(token, [bias = bias](float l) { return bias <= kBanBias ? kBanned : l + bias; });
-  }
-  if (request.state != nullptr) apply_penalties(*request.params, *request.state, row);
-  for (TokenId token : request.banned) row.edit(token, [](float) { return kBanned; });
-}
-
-// Candidates come sorted, best first. Weights are exp(l_i / T - l_0 / T), summed in that order by plain additions.
-// Cuts `weights` at top-p (the smallest set whose share reaches p) and min-p.
-std::size_t cut(const SamplingParams& params, std::vector<float>& weights) {
-  float total = 0.0f;
-  for (float weight : weights) total += weight;
-  std::size_t kept = weights.size();
-  if (params.top_p < 1.0f) {
-    float running = 0.0f;
-    for (std::size_t i = 0; i < kept; ++i) {
-      running += weights[i];
-      if (running >= params.top_p * total) kept = i + 1;
-    }
-  }
-  // The best candidate's weight is 1: min_p is relative to it.
-  while (kept > 1 && weights[kept - 1] < params.min_p) --kept;
-  return kept;
-}
-
-TokenId draw(std::span<const Candidate> candidates, const SamplingParams& params, std::int64_t position,
-             std::vector<float>& weights) {
-  weights.clear();
-  const float best = candidates[0].logit / params.temperature;
-  for (const Candidate& candidate : candidates) {
-    // A weight of 0 adds nothing to any sum, and neither does any that follows: the candidates are sorted.
-    const float difference =
-        candidate.logit == candidates[0].logit ? 0.0f : candidate.logit / params.temperature - best;
-    const float weight = exp_contract(difference);
-    if (!(weight > 0.0f)) break;
-    weights.push_back(weight);
-  }
-  const std::size_t kept = cut(params, weights);
-  float total = 0.0f;
-  for (std::size_t i = 0; i < kept; ++i) total += weights[i];
-  const float u = uniform(params.seed, static_cast<std::uint32_t>(position), RandomPurpose::draw) * total;
-  float running = 0.0f;
-  for (std::size_t i = 0; i < kept; ++i) {
-    running += weights[i];
-    if (running > u) return candidates[i].id;
-  }
-  return candidates[kept - 1].id;
-}
-
 }  // namespace
 
 std::int64_t Sampler::candidates_wanted(const SamplingParams& params) const {
-  if (params.temperature == 0.0f || params.top_k == 1) return 1;
+  if (params.temperature == 0.0f) return 1;
+  if (params.mirostat != 0) return vocabulary_;
   return params.top_k == 0 ? vocabulary_ : std::min<std::int64_t>(params.top_k, vocabulary_);
+}
+
+void Sampler::apply_rules(const SampleRequest& request) {
+  RowEditor row(request.logits, edits_);
+  for (const auto& [token, bias] : request.params->logit_bias) {
+    row.edit(token, [bias = bias](float l) { return bias <= kBanBias ? kBanned : l + bias; });
+  }
+  if (request.state != nullptr) {
+    apply_penalties(*request.params, *request.state, row);
+    if (request.params->dry_multiplier > 0.0f) {
+      for (const Candidate& one : dry_.penalties(*request.params, *request.state))
+        row.edit(one.id, [&](float l) { return l - one.logit; });
+    }
+  }
+  for (TokenId token : request.banned) row.edit(token, [](float) { return kBanned; });
+  edits_end_.push_back(edits_.size());
 }
 
 // Of the raw logits, so before any rule: the sum over the vocabulary, and the most likely tokens.
@@ -153,23 +116,26 @@ float Sampler::raw_logit(const SampleRequest& request, std::size_t first_edit, s
   return request.logits[request.out->token];
 }
 
+void Sampler::choose(const SampleRequest& request, std::span<Candidate> candidates) {
+  request.out->token = candidates[0].id;
+  if (candidates.size() == 1) return;
+  const float mu = request.state == nullptr ? 2.0f * request.params->mirostat_tau : request.state->mirostat_mu;
+  request.out->token = choice_.choose(candidates, *request.params, request.position, mu);
+  request.out->surprise = choice_.surprise();
+}
+
 void Sampler::run(std::span<SampleRequest> requests) {
   log_probabilities(requests);
   edits_.clear();
   edits_end_.clear();
-  for (SampleRequest& request : requests) {
-    RowEditor row(request.logits, edits_);
-    apply_rules(request, row);
-    edits_end_.push_back(edits_.size());
-  }
+  for (const SampleRequest& request : requests) apply_rules(request);
   find_candidates(requests);
   for (std::size_t i = 0; i < requests.size(); ++i) {
     SampleRequest& request = requests[i];
-    const std::span<const Candidate> candidates(tops_[i].out, static_cast<std::size_t>(tops_[i].count));
+    const std::span<Candidate> candidates(tops_[i].out, static_cast<std::size_t>(tops_[i].count));
     request.impossible = !(candidates[0].logit > kBanned);
     if (request.impossible) continue;
-    request.out->token =
-        candidates.size() == 1 ? candidates[0].id : draw(candidates, *request.params, request.position, weights_);
+    choose(request, candidates);
     if (request.logprobs < 0) continue;
     request.out->logprob = raw_logit(request, i == 0 ? 0 : edits_end_[i - 1], edits_end_[i]) - log_sums_[i];
   }

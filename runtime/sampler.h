@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "kernels/backend.h"
+#include "runtime/sampling/choice.h"
+#include "runtime/sampling/dry.h"
 #include "runtime/sampling_params.h"
 
 namespace troupe {
@@ -21,8 +23,9 @@ struct TokenLogprob {
 
 struct Sampled {
   TokenId token = -1;
-  float logprob = 0.0f;           // of `token`, when asked for
-  std::vector<TokenLogprob> top;  // the most likely tokens, when asked for
+  float logprob = 0.0f;             // of `token`, when asked for
+  std::vector<TokenLogprob> top{};  // the most likely tokens, when asked for
+  float surprise = 0.0f;            // bits of `token`, with Mirostat: what its memory learns from
 };
 
 // One row to sample. `logits` is changed: bias, penalties and bans are applied in place.
@@ -46,6 +49,8 @@ class Sampler {
  private:
   std::int64_t candidates_wanted(const SamplingParams& params) const;
   void log_probabilities(std::span<SampleRequest> requests);
+  void apply_rules(const SampleRequest& request);
+  void choose(const SampleRequest& request, std::span<Candidate> candidates);
   void find_candidates(std::span<SampleRequest> requests);
   float raw_logit(const SampleRequest& request, std::size_t first_edit, std::size_t last_edit) const;
 
@@ -58,7 +63,8 @@ class Sampler {
   std::vector<Candidate> likely_;
   std::vector<Candidate> edits_;        // logits as they were before the rules, all requests in order
   std::vector<std::size_t> edits_end_;  // where each request's end
-  std::vector<float> weights_;
+  Dry dry_;
+  Choice choice_;
 };
 
 }  // namespace troupe

@@ -119,30 +119,52 @@ json layout_of(const KvLayout& layout) {
 }
 
 // A float's shortest decimal form gives its bits again.
-json sampling_of(const SamplingParams& params) {
-  return {params.temperature,
-          params.top_k,
-          params.top_p,
-          params.min_p,
-          params.repetition_penalty,
-          params.frequency_penalty,
-          params.presence_penalty,
-          params.seed,
-          params.logit_bias};
+json sampling_of(const SamplingParams& p) {
+  json breakers = json::array();
+  for (const std::string& breaker : p.dry_sequence_breakers) breakers.push_back(as_code_points(breaker));
+  json rules{{"temperature", p.temperature},
+             {"top", {p.top_k, p.top_p, p.min_p, p.typical_p}},
+             {"penalties", {p.repetition_penalty, p.frequency_penalty, p.presence_penalty}},
+             {"dynatemp", {p.dynatemp_range, p.dynatemp_exponent}},
+             {"xtc", {p.xtc_probability, p.xtc_threshold}},
+             {"dry", {p.dry_multiplier, p.dry_base, p.dry_allowed_length}},
+             {"breakers", breakers},
+             {"mirostat", {p.mirostat, p.mirostat_tau, p.mirostat_eta}},
+             {"seed", p.seed},
+             {"bias", p.logit_bias}};
+  return json::array({std::move(rules)});
+}
+
+template <class... Fields>
+void read_list(const json& list, Fields&... fields) {
+  std::size_t place = 0;
+  (list.at(place++).get_to(fields), ...);
+}
+
+// What older files have: a list of nine. What it does not name was not there, and is off.
+SamplingParams nine_in(const json& list) {
+  SamplingParams p;
+  read_list(list, p.temperature, p.top_k, p.top_p, p.min_p, p.repetition_penalty, p.frequency_penalty,
+            p.presence_penalty, p.seed, p.logit_bias);
+  return p;
 }
 
 SamplingParams sampling_in(const json& list) {
-  SamplingParams params;
-  list.at(0).get_to(params.temperature);
-  list.at(1).get_to(params.top_k);
-  list.at(2).get_to(params.top_p);
-  list.at(3).get_to(params.min_p);
-  list.at(4).get_to(params.repetition_penalty);
-  list.at(5).get_to(params.frequency_penalty);
-  list.at(6).get_to(params.presence_penalty);
-  list.at(7).get_to(params.seed);
-  list.at(8).get_to(params.logit_bias);
-  return params;
+  const json& block = list.at(0);
+  if (!block.is_object()) return nine_in(list);
+  SamplingParams p;
+  block.at("temperature").get_to(p.temperature);
+  read_list(block.at("top"), p.top_k, p.top_p, p.min_p, p.typical_p);
+  read_list(block.at("penalties"), p.repetition_penalty, p.frequency_penalty, p.presence_penalty);
+  read_list(block.at("dynatemp"), p.dynatemp_range, p.dynatemp_exponent);
+  read_list(block.at("xtc"), p.xtc_probability, p.xtc_threshold);
+  read_list(block.at("dry"), p.dry_multiplier, p.dry_base, p.dry_allowed_length);
+  p.dry_sequence_breakers.clear();
+  for (const json& breaker : block.at("breakers")) p.dry_sequence_breakers.push_back(bytes_in(breaker));
+  read_list(block.at("mirostat"), p.mirostat, p.mirostat_tau, p.mirostat_eta);
+  block.at("seed").get_to(p.seed);
+  block.at("bias").get_to(p.logit_bias);
+  return p;
 }
 
 std::string header_of(const SnapshotHome& home, const SessionSettings& settings, const Conversation::Parts& parts,

@@ -140,6 +140,20 @@ void SamplingFlags::add_to(CLI::App& command) {
   add("--repetition-penalty", &SamplingParams::repetition_penalty, "");
   add("--frequency-penalty", &SamplingParams::frequency_penalty, "");
   add("--presence-penalty", &SamplingParams::presence_penalty, "");
+  add("--typical-p", &SamplingParams::typical_p,
+      "Choose among those whose surprise is usual, with this share together");
+  add("--dynatemp-range", &SamplingParams::dynatemp_range,
+      "Let the temperature vary by so much with the entropy; 0: off");
+  add("--dynatemp-exponent", &SamplingParams::dynatemp_exponent, "How it follows the entropy");
+  add("--xtc-probability", &SamplingParams::xtc_probability, "How often the likeliest are excluded; 0: never");
+  add("--xtc-threshold", &SamplingParams::xtc_threshold, "Excluded are those of this share, but for the last of them");
+  add("--mirostat", &SamplingParams::mirostat, "2: hold the surprise at tau, in place of the other cuts; 0: off");
+  add("--mirostat-tau", &SamplingParams::mirostat_tau, "The surprise aimed at, in bits");
+  add("--mirostat-eta", &SamplingParams::mirostat_eta, "How fast it gets there");
+  add("--dry-multiplier", &SamplingParams::dry_multiplier, "Penalty of what would prolong a repetition; 0: off");
+  add("--dry-base", &SamplingParams::dry_base, "By what it grows with each repeated token");
+  add("--dry-allowed-length", &SamplingParams::dry_allowed_length, "Repeated tokens from which on it counts");
+  add_breakers(command);
   command.add_option("--seed", params.seed, "The same seed gives the same tokens, whatever else runs")
       ->transform(whole_number(std::numeric_limits<std::uint64_t>::max()))
       ->capture_default_str();
@@ -156,6 +170,23 @@ void SamplingFlags::add_to(CLI::App& command) {
       .add_option_function<std::vector<std::string>>("--stop", take_stops,
                                                      "End the answer at this text (may be given several times)")
       ->allow_extra_args(false);  // the next word may be MODEL
+}
+
+void SamplingFlags::add_breakers(CLI::App& command) {
+  const auto take = [this](const std::vector<std::string>& texts) {
+    params.dry_sequence_breakers = texts;
+    if (texts == std::vector<std::string>{"none"}) params.dry_sequence_breakers.clear();
+    SamplingParams given;
+    given.dry_sequence_breakers = params.dry_sequence_breakers;
+    const auto fine = given.validate(0);
+    if (!fine) throw CLI::ValidationError("--dry-sequence-breaker", fine.error().message);
+  };
+  command
+      .add_option_function<std::vector<std::string>>(
+          "--dry-sequence-breaker", take,
+          "Text that no repetition reaches across (may be given several times; none: there is no such text); "
+          "without it: a new line, : \" and *")
+      ->allow_extra_args(false);
 }
 
 void WindowFlags::add_to(CLI::App& command) {

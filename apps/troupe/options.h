@@ -30,6 +30,9 @@ struct SamplingFlags {
   std::vector<std::string> stop;
 
   void add_to(CLI::App& command);
+
+ private:
+  void add_breakers(CLI::App& command);
 };
 
 // For a session that goes on past its context.

@@ -1,6 +1,7 @@
 // What the flags refuse: at once, with a sentence, before a model is looked for.
 #include <chrono>
 #include <gmock/gmock.h>
+#include <set>
 
 #include "tests/apps/program.h"
 
@@ -32,6 +33,47 @@ TEST_F(Options, refuse_sampling_parameters_by_the_runtimes_own_check) {
   expect_wrong_use("--frequency-penalty 3", "frequency_penalty");
   expect_wrong_use("--presence-penalty x", "'x' is not a number");
   expect_wrong_use("--max-tokens -1", "max_tokens is -1");
+}
+
+TEST_F(Options, refuse_rules_of_sampling_by_the_runtimes_own_check) {
+  expect_wrong_use("--typical-p 0", "typical_p is 0.0");
+  expect_wrong_use("--xtc-probability 1.5", "xtc_probability is 1.5");
+  expect_wrong_use("--xtc-threshold -1", "xtc_threshold is -1.0");
+  expect_wrong_use("--dry-multiplier -1", "dry_multiplier is -1.0");
+  expect_wrong_use("--dry-base 0.5", "dry_base is 0.5");
+  expect_wrong_use("--dry-allowed-length 0", "dry_allowed_length is 0");
+  expect_wrong_use("--dry-sequence-breaker ''", "dry_sequence_breaker is 0; it must be 1 to 64 bytes");
+  expect_wrong_use("--mirostat 1", "mirostat is 1; it must be 0 (off) or 2");
+  expect_wrong_use("--mirostat-tau nan", "mirostat_tau is nan");
+  expect_wrong_use("--mirostat-eta -1", "mirostat_eta is -1.0");
+  expect_wrong_use("--dynatemp-range -1", "dynatemp_range is -1.0");
+  expect_wrong_use("--dynatemp-exponent inf", "dynatemp_exponent is inf");
+}
+
+TEST_F(Options, bring_every_rule_of_sampling_to_the_sampler) {
+  const auto text = [&](const std::string& words, const std::string& temperature = "1") {
+    const Ended ended = run("$B/troupe complete -p 'a b a b a b' --temperature " + temperature +
+                            " --top-k 0 --top-p 1 --min-p 0 --max-tokens 80 --seed 3 " + words + " $M");
+    EXPECT_EQ(ended.code, 0) << ended.err;
+    return ended.out;
+  };
+  const std::string plain = text("");
+  EXPECT_EQ(text("--xtc-probability 0 --dry-multiplier 0 --mirostat 0 --typical-p 1 --dynatemp-range 0"), plain);
+  std::set<std::string> texts{plain};
+  for (const char* words :
+       {"--typical-p 0.3", "--xtc-probability 1 --xtc-threshold 0.02", "--xtc-probability 1 --xtc-threshold 0.003",
+        "--dynatemp-range 0.9", "--dynatemp-range 0.9 --dynatemp-exponent 4", "--mirostat 2 --mirostat-tau 1",
+        "--mirostat 2 --mirostat-tau 2", "--mirostat 2 --mirostat-tau 2 --mirostat-eta 0.9"}) {
+    EXPECT_TRUE(texts.insert(text(words)).second) << words;
+  }
+  texts.clear();
+  const std::string repeats = "--repetition-penalty 0.1 ";  // below 1: the model is made to repeat itself
+  for (const char* words :
+       {"", "--dry-multiplier 9", "--dry-multiplier 9 --dry-base 9", "--dry-multiplier 9 --dry-allowed-length 1",
+        "--dry-multiplier 9 --dry-sequence-breaker fr"}) {
+    EXPECT_TRUE(texts.insert(text(repeats + words, "0")).second) << words;
+  }
+  EXPECT_EQ(text(repeats + "--dry-multiplier 9 --dry-sequence-breaker b", "0"), text(repeats, "0"));
 }
 
 TEST_F(Options, refuse_stop_texts_that_are_empty_or_too_many) {

@@ -13,7 +13,8 @@ namespace {
 std::atomic<long> allocations{0};
 }
 
-void* operator new(std::size_t bytes) {
+// Not inlined: else GCC sees one end of a pair alone, a malloc() or a free().
+[[gnu::noinline]] void* operator new(std::size_t bytes) {
   ++allocations;
   if (void* memory = std::malloc(bytes == 0 ? 1 : bytes)) return memory;
   throw std::bad_alloc();
@@ -22,7 +23,6 @@ void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
   ++allocations;
   return std::malloc(bytes == 0 ? 1 : bytes);
 }
-// Not inlined: else GCC sees a free() of what its own operator new made.
 [[gnu::noinline]] void operator delete(void* memory) noexcept {
   std::free(memory);
 }

@@ -136,6 +136,47 @@ TEST_F(Snapshots, keep_messages_marks_and_bytes_that_are_no_text) {
   EXPECT_EQ(after->cache.length(), 0);
 }
 
+TEST_F(Snapshots, keep_every_rule_of_sampling) {
+  SamplingParams all{.temperature = 0.9f,
+                     .top_k = 7,
+                     .top_p = 0.8f,
+                     .min_p = 0.01f,
+                     .repetition_penalty = 1.1f,
+                     .frequency_penalty = 0.2f,
+                     .presence_penalty = 0.3f,
+                     .logit_bias = {{1, 2.5f}},
+                     .seed = 11,
+                     .dynatemp_range = 0.4f,
+                     .dynatemp_exponent = 1.5f,
+                     .typical_p = 0.7f,
+                     .xtc_probability = 0.6f,
+                     .xtc_threshold = 0.15f,
+                     .dry_multiplier = 0.8f,
+                     .dry_base = 1.9f,
+                     .dry_allowed_length = 3,
+                     .dry_sequence_breakers = {"\n", "\xff\""},
+                     .mirostat = 2,
+                     .mirostat_tau = 4.5f,
+                     .mirostat_eta = 0.05f};
+  ASSERT_TRUE(save_snapshot(path_, home(*engine_), "", all, Conversation(""), KvCache(engine_->pages())));
+  const auto loaded = load_snapshot(path_, home(*engine_));
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  EXPECT_EQ(loaded->sampling, all);
+}
+
+TEST_F(Snapshots, of_before_a_rule_was_there_have_it_off) {
+  const SamplingParams nine{.temperature = 0.5f, .top_k = 3, .top_p = 0.75f, .min_p = 0.125f, .seed = 4};
+  ASSERT_TRUE(save_snapshot(path_, home(*engine_), "", nine, Conversation(""), KvCache(engine_->pages())));
+  std::string header = SnapshotFile::open(path_)->header();
+  const auto from = header.find("\"sampling\":"), to = header.find(",\"tokens\"");
+  ASSERT_NE(to, std::string::npos) << header;
+  header.replace(from, to - from, "\"sampling\":[0.5,3,0.75,0.125,1,0,0,4,[]]");
+  ASSERT_TRUE(write_snapshot_file(path_, header, 0, [](const WritePart&) {}));
+  const auto loaded = load_snapshot(path_, home(*engine_));
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  EXPECT_EQ(loaded->sampling, nine);
+}
+
 TEST_F(Snapshots, that_are_cut_anywhere_are_refused_before_a_page_is_taken) {
   save_one();
   const std::string whole = content();

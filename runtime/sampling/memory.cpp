@@ -1,0 +1,53 @@
+#include "runtime/sampling/memory.h"
+
+#include <algorithm>
+
+#include "runtime/sole_owner.h"
+
+namespace troupe {
+namespace {
+
+// A breaker breaks where its text ends, whichever tokens it began in.
+void remember(SamplerState& state, TokenId token, const std::vector<std::string>& breakers,
+              const Vocabulary& vocabulary) {
+  const std::size_t before = state.tail.size();
+  state.tail += vocabulary.bytes(token);
+  std::size_t longest = 1;
+  bool ends_here = false;
+  for (const std::string& breaker : breakers) {
+    longest = std::max(longest, breaker.size());
+    const std::size_t from = before - std::min(before, breaker.size() - 1);
+    ends_here = ends_here || state.tail.find(breaker, from) != std::string::npos;
+  }
+  state.history.push_back(token);
+  state.breaks.push_back(ends_here);
+  state.tail.erase(0, state.tail.size() - std::min(state.tail.size(), longest - 1));
+}
+
+}  // namespace
+
+std::shared_ptr<SamplerState> first_memory(const SamplingParams& params, std::span<const TokenId> prompt,
+                                           const Vocabulary& vocabulary) {
+  const bool repetition = params.repetition_penalty != 1.0f, dry = params.dry_multiplier > 0.0f;
+  const bool counts = repetition || params.frequency_penalty != 0.0f || params.presence_penalty != 0.0f;
+  if (!counts && !dry && params.mirostat == 0) return nullptr;
+  auto state = std::make_shared<SamplerState>();
+  state->mirostat_mu = 2.0f * params.mirostat_tau;
+  for (TokenId token : prompt) {
+    if (repetition) ++state->in_prompt[token];
+    if (dry) remember(*state, token, params.dry_sequence_breakers, vocabulary);
+  }
+  return state;
+}
+
+std::shared_ptr<SamplerState> accepted(std::shared_ptr<SamplerState> state, const SamplingParams& params,
+                                       const Sampled& sampled, const Vocabulary& vocabulary) {
+  if (!sole_owner(state)) state = std::make_shared<SamplerState>(*state);
+  ++state->in_answer[sampled.token];
+  if (params.dry_multiplier > 0.0f) remember(*state, sampled.token, params.dry_sequence_breakers, vocabulary);
+  const float error = sampled.surprise - params.mirostat_tau;
+  if (params.mirostat != 0) state->mirostat_mu = state->mirostat_mu - params.mirostat_eta * error;
+  return state;
+}
+
+}  // namespace troupe
