@@ -59,6 +59,7 @@ struct Turn {
   std::vector<TokenId> tokens;
   TurnLimits limits;
   std::optional<SamplingParams> sampling;  // for this turn; else the session's
+  LogitsProcessor logits_processor{};      // runtime/sampling/logits_processor.h; null: none
   std::int32_t logprobs = -1;              // -1: none; k: each token's own and the k most likely (at most 20)
   std::int32_t credit = 64;                // deltas that may be under way before the sink gives credit back
   std::chrono::milliseconds time_limit{std::chrono::minutes(10)};  // for waiting and computing together

@@ -116,6 +116,7 @@ Result<TurnEnd> Session::say(std::string_view text, const TurnOptions& options, 
   turn.text = std::string(text);
   turn.limits = options.limits;
   turn.sampling = options.sampling;
+  turn.logits_processor = options.logits_processor;
   turn.logprobs = options.logprobs;
   turn.time_limit = options.time_limit;
   turn.background = options.background;

@@ -50,6 +50,7 @@ using OnDelta = std::function<bool(const TextDelta&)>;
 struct TurnOptions {
   TurnLimits limits{};
   std::optional<SamplingParams> sampling{};
+  LogitsProcessor logits_processor{};  // runs inside launches: runtime/sampling/logits_processor.h
   std::int32_t logprobs = -1;
   std::chrono::milliseconds time_limit{std::chrono::minutes(10)};
   bool background = false;  // as Turn::background

@@ -48,7 +48,7 @@ std::int64_t TurnWork::tokens_left(std::int64_t most) const {
 }
 
 std::shared_ptr<SamplerState> TurnWork::first_sampler_state(const std::vector<TokenId>& prompt_tokens) const {
-  return first_memory(*sampling, prompt_tokens, *vocabulary_);
+  return first_memory(*sampling, prompt_tokens, *vocabulary_, {turn.logits_processor});
 }
 
 std::shared_ptr<SamplerState> TurnWork::accepted(std::shared_ptr<SamplerState> state, const Sampled& sampled) const {

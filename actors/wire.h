@@ -149,6 +149,12 @@ bool inspect(Inspector& f, OpenSession& x) {
 
 template <class Inspector>
 bool inspect(Inspector& f, Turn& x) {
+  if constexpr (!Inspector::is_loading) {
+    if (x.logits_processor && !f.has_human_readable_format()) {
+      f.emplace_error(caf::sec::unsafe_type, "a turn with a logits processor cannot leave its process");
+      return false;
+    }
+  }
   auto get_limit = [&x] { return static_cast<std::int64_t>(x.time_limit.count()); };
   auto set_limit = [&x](std::int64_t ms) {
     x.time_limit = std::chrono::milliseconds(ms);

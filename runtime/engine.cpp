@@ -236,7 +236,9 @@ void Engine::Parts::sample(std::span<Slice> batch) {
   for (std::size_t i = 0; i < requests.size(); ++i) {
     if (!requests[i].impossible) continue;
     batch[request_slice[i]].failed = true;
-    batch[request_slice[i]].failure = "no token can be chosen: every token is banned, or no logit is finite";
+    batch[request_slice[i]].failure = requests[i].failure.empty()
+                                          ? "no token can be chosen: every token is banned, or no logit is finite"
+                                          : requests[i].failure;
   }
 }
 

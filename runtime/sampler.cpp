@@ -1,6 +1,7 @@
 #include "runtime/sampler.h"
 
 #include <algorithm>
+#include <exception>
 #include <limits>
 
 namespace troupe {
@@ -47,6 +48,23 @@ std::int64_t Sampler::candidates_wanted(const SamplingParams& params) const {
   if (params.temperature == 0.0f) return 1;
   if (params.mirostat != 0) return vocabulary_;
   return params.top_k == 0 ? vocabulary_ : std::min<std::int64_t>(params.top_k, vocabulary_);
+}
+
+void Sampler::call_processor(SampleRequest& request) {
+  raw_at_.push_back(-1);
+  if (request.state == nullptr || request.state->processor == nullptr) return;
+  const std::span<float> row(request.logits, static_cast<std::size_t>(vocabulary_));
+  if (request.logprobs >= 0) {
+    raw_at_.back() = std::ssize(raw_rows_);
+    raw_rows_.insert(raw_rows_.end(), row.begin(), row.end());
+  }
+  try {
+    (*request.state->processor)(row, request.state->history);
+  } catch (const std::exception& thrown) {
+    request.failure = std::string("the logits processor threw: ") + thrown.what();
+  } catch (...) {
+    request.failure = "the logits processor threw something that is no std::exception";
+  }
 }
 
 void Sampler::apply_rules(const SampleRequest& request) {
@@ -108,12 +126,15 @@ void Sampler::find_candidates(std::span<SampleRequest> requests) {
   backend_.top_candidates(tops_);
 }
 
-// The token's logit before the rules: the first that was remembered, else what stands in the row.
-float Sampler::raw_logit(const SampleRequest& request, std::size_t first_edit, std::size_t last_edit) const {
-  for (std::size_t i = first_edit; i < last_edit; ++i) {
-    if (edits_[i].id == request.out->token) return edits_[i].logit;
+// The token's logit before the rules: of a row that was kept, else the first that was remembered, else what stands in
+// the row.
+float Sampler::raw_logit(const SampleRequest& request, std::size_t which) const {
+  const TokenId token = request.out->token;
+  if (raw_at_[which] >= 0) return raw_rows_[static_cast<std::size_t>(raw_at_[which] + token)];
+  for (std::size_t i = which == 0 ? 0 : edits_end_[which - 1]; i < edits_end_[which]; ++i) {
+    if (edits_[i].id == token) return edits_[i].logit;
   }
-  return request.logits[request.out->token];
+  return request.logits[token];
 }
 
 void Sampler::choose(const SampleRequest& request, std::span<Candidate> candidates) {
@@ -128,16 +149,21 @@ void Sampler::run(std::span<SampleRequest> requests) {
   log_probabilities(requests);
   edits_.clear();
   edits_end_.clear();
-  for (const SampleRequest& request : requests) apply_rules(request);
+  raw_rows_.clear();
+  raw_at_.clear();
+  for (SampleRequest& request : requests) {
+    call_processor(request);
+    apply_rules(request);
+  }
   find_candidates(requests);
   for (std::size_t i = 0; i < requests.size(); ++i) {
     SampleRequest& request = requests[i];
     const std::span<Candidate> candidates(tops_[i].out, static_cast<std::size_t>(tops_[i].count));
-    request.impossible = !(candidates[0].logit > kBanned);
+    request.impossible = !request.failure.empty() || !(candidates[0].logit > kBanned);
     if (request.impossible) continue;
     choose(request, candidates);
     if (request.logprobs < 0) continue;
-    request.out->logprob = raw_logit(request, i == 0 ? 0 : edits_end_[i - 1], edits_end_[i]) - log_sums_[i];
+    request.out->logprob = raw_logit(request, i) - log_sums_[i];
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "kernels/backend.h"
@@ -37,7 +38,8 @@ struct SampleRequest {
   std::int64_t position = 0;            // of the token that is being chosen, in its sequence
   std::int32_t logprobs = -1;           // -1: none; k >= 0: the token's own, and the k most likely
   Sampled* out = nullptr;
-  bool impossible = false;  // out: every token was banned; `out` is untouched
+  bool impossible = false;  // out: no token was chosen; `out` is untouched
+  std::string failure{};    // out: why, when a logits processor threw; else every token was banned
 };
 
 // Samples all rows of a launch at once. Scratch is kept between calls.
@@ -49,10 +51,11 @@ class Sampler {
  private:
   std::int64_t candidates_wanted(const SamplingParams& params) const;
   void log_probabilities(std::span<SampleRequest> requests);
+  void call_processor(SampleRequest& request);
   void apply_rules(const SampleRequest& request);
   void choose(const SampleRequest& request, std::span<Candidate> candidates);
   void find_candidates(std::span<SampleRequest> requests);
-  float raw_logit(const SampleRequest& request, std::size_t first_edit, std::size_t last_edit) const;
+  float raw_logit(const SampleRequest& request, std::size_t which) const;
 
   Backend& backend_;
   std::int64_t vocabulary_;
@@ -62,6 +65,8 @@ class Sampler {
   std::vector<float> log_sums_;
   std::vector<Candidate> likely_;
   std::vector<Candidate> edits_;        // logits as they were before the rules, all requests in order
+  std::vector<float> raw_rows_;         // whole rows as they were before a processor, where that will be asked for
+  std::vector<std::int64_t> raw_at_;    // where each request's begins; -1: it has none
   std::vector<std::size_t> edits_end_;  // where each request's end
   Dry dry_;
   Choice choice_;

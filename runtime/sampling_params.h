@@ -1,7 +1,8 @@
 // SamplingParams: how one session chooses its next token. SamplerState: what that choice remembers of its past.
 //
 // The order of the rules, each skipped at its neutral value (docs/sampling.md words each one):
-//   logit bias -> repetition penalty -> frequency and presence penalties -> DRY -> ban of end tokens
+//   the turn's logits processor -> logit bias -> repetition penalty -> frequency and presence penalties -> DRY
+//   -> ban of end tokens
 //   -> temperature (dynamic: from the entropy) -> top-k -> typical-p -> top-p -> min-p -> XTC -> draw.
 // With Mirostat its own cut stands in the place of top-k, typical-p, top-p, min-p and XTC.
 // The candidates that top_k leaves weigh exp(l / T - best / T). top_p keeps the fewest best ones whose weights sum to
@@ -12,12 +13,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "kernels/result.h"
+#include "runtime/sampling/logits_processor.h"
 #include "runtime/text/token.h"
 
 namespace troupe {
@@ -60,10 +63,11 @@ struct SamplingParams {
 struct SamplerState {
   std::unordered_map<TokenId, std::int32_t> in_prompt;  // empty while repetition_penalty is 1
   std::unordered_map<TokenId, std::int32_t> in_answer;
-  std::vector<TokenId> history;  // prompt and answer; empty while dry_multiplier is 0
+  std::vector<TokenId> history;  // prompt and answer; empty while neither DRY nor a processor reads it
   std::vector<bool> breaks;      // of each token of the history: the text of a breaker ends in it
   std::string tail;              // the last bytes of the history's text: a breaker may have begun there
   float mirostat_mu = 0.0f;      // bits of surprise that a token may have
+  std::shared_ptr<const LogitsProcessor> processor;  // null: none
 };
 
 }  // namespace troupe

@@ -24,18 +24,24 @@ void remember(SamplerState& state, TokenId token, const std::vector<std::string>
   state.tail.erase(0, state.tail.size() - std::min(state.tail.size(), longest - 1));
 }
 
+bool reads_history(const SamplingParams& params, const SamplerState& state) {
+  return params.dry_multiplier > 0.0f || state.processor != nullptr;
+}
+
 }  // namespace
 
 std::shared_ptr<SamplerState> first_memory(const SamplingParams& params, std::span<const TokenId> prompt,
-                                           const Vocabulary& vocabulary) {
+                                           const Vocabulary& vocabulary, const TurnRules& rules) {
   const bool repetition = params.repetition_penalty != 1.0f, dry = params.dry_multiplier > 0.0f;
   const bool counts = repetition || params.frequency_penalty != 0.0f || params.presence_penalty != 0.0f;
-  if (!counts && !dry && params.mirostat == 0) return nullptr;
+  if (!counts && !dry && params.mirostat == 0 && !rules.processor) return nullptr;
   auto state = std::make_shared<SamplerState>();
   state->mirostat_mu = 2.0f * params.mirostat_tau;
+  if (rules.processor) state->processor = std::make_shared<const LogitsProcessor>(rules.processor);
+  const bool keeps_history = reads_history(params, *state);
   for (TokenId token : prompt) {
     if (repetition) ++state->in_prompt[token];
-    if (dry) remember(*state, token, params.dry_sequence_breakers, vocabulary);
+    if (keeps_history) remember(*state, token, params.dry_sequence_breakers, vocabulary);
   }
   return state;
 }
@@ -44,7 +50,7 @@ std::shared_ptr<SamplerState> accepted(std::shared_ptr<SamplerState> state, cons
                                        const Sampled& sampled, const Vocabulary& vocabulary) {
   if (!sole_owner(state)) state = std::make_shared<SamplerState>(*state);
   ++state->in_answer[sampled.token];
-  if (params.dry_multiplier > 0.0f) remember(*state, sampled.token, params.dry_sequence_breakers, vocabulary);
+  if (reads_history(params, *state)) remember(*state, sampled.token, params.dry_sequence_breakers, vocabulary);
   const float error = sampled.surprise - params.mirostat_tau;
   if (params.mirostat != 0) state->mirostat_mu = state->mirostat_mu - params.mirostat_eta * error;
   return state;

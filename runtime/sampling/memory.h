@@ -12,9 +12,14 @@
 
 namespace troupe {
 
-// What is known before the first token; null when no rule of `params` remembers anything.
+// What a turn asks of its sampler beside the parameters.
+struct TurnRules {
+  LogitsProcessor processor{};
+};
+
+// What is known before the first token; null when neither `params` nor `rules` need any of it.
 std::shared_ptr<SamplerState> first_memory(const SamplingParams& params, std::span<const TokenId> prompt,
-                                           const Vocabulary& vocabulary);
+                                           const Vocabulary& vocabulary, const TurnRules& rules = {});
 
 // `sampled` joins what `state` remembers. Copies the state only if a step still reads it.
 std::shared_ptr<SamplerState> accepted(std::shared_ptr<SamplerState> state, const SamplingParams& params,
