@@ -47,6 +47,9 @@ Result<void> Turn::validate(std::int64_t vocabulary, std::int64_t context, std::
     return Error{ErrorCode::bad_input,
                  "the time limit is " + std::to_string(time_limit.count()) + " ms; it must be 1 ms to 30 days"};
   }
+  if (heal && kind == Kind::message) {
+    return Error{ErrorCode::bad_input, "heal is for turns of text or tokens: a message ends with its template's text"};
+  }
   if (credit < 1) return Error{ErrorCode::bad_input, "credit must be at least 1"};
   if (text.size() > max_text_bytes) {
     return Error{ErrorCode::context_length, "the text has " + std::to_string(text.size()) + " bytes; a context of " +

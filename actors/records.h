@@ -57,6 +57,10 @@ struct Turn {
   std::string role = "user";
   std::string text;
   std::vector<TokenId> tokens;
+  // The prompt's last tokens are taken back where the model may have written one token across the prompt's end, and the
+  // answer's first tokens spell their text again (runtime/text/healing.h). They count as tokens of the answer; its text
+  // and deltas show only what lies past the prompt's end. Of text and tokens; a message ends with the template's text.
+  bool heal = false;
   TurnLimits limits;
   std::optional<SamplingParams> sampling;  // for this turn; else the session's
   LogitsProcessor logits_processor{};      // runtime/sampling/logits_processor.h; null: none

@@ -86,7 +86,7 @@ void SessionState::on_plan(Result<PromptPlan> plan) {
                                                      " tokens; the context holds " + std::to_string(home_.context) +
                                                      ", and the answer needs at least one"});
   }
-  work_->kept = plan->keep;
+  work_->planned(*plan);
   cache_.truncate(std::min(cache_.length(), settings_.window.seen_before(plan->keep, dropped_)));
   conversation_.begin(work_->job, std::move(*plan));
   follow_window();

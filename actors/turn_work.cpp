@@ -8,15 +8,11 @@
 namespace troupe {
 
 PromptJob job_of(const Turn& turn, const Conversation& conversation) {
-  switch (turn.kind) {
-    case Turn::Kind::text:
-      return conversation.text_job(turn.text);
-    case Turn::Kind::tokens:
-      return conversation.token_job(turn.tokens);
-    case Turn::Kind::message:
-      break;
-  }
-  return conversation.message_job({turn.role, turn.text});
+  if (turn.kind == Turn::Kind::message) return conversation.message_job({turn.role, turn.text});
+  const bool is_text = turn.kind == Turn::Kind::text;
+  PromptJob job = is_text ? conversation.text_job(turn.text) : conversation.token_job(turn.tokens);
+  job.heal = turn.heal;
+  return job;
 }
 
 TurnWork::TurnWork(WaitingTurn waiting, std::shared_ptr<const Vocabulary> vocabulary,
@@ -30,6 +26,12 @@ TurnWork::TurnWork(WaitingTurn waiting, std::shared_ptr<const Vocabulary> vocabu
       started(now),
       deadline(started + turn.time_limit),
       vocabulary_(std::move(vocabulary)) {}
+
+void TurnWork::planned(const PromptPlan& plan) {
+  kept = plan.keep;
+  healed_ = plan.healed;
+  answer.begins_with(plan.healed);
+}
 
 void TurnWork::began(std::int64_t total, std::int64_t in_cache) {
   begun = true;
@@ -48,7 +50,7 @@ std::int64_t TurnWork::tokens_left(std::int64_t most) const {
 }
 
 std::shared_ptr<SamplerState> TurnWork::first_sampler_state(const std::vector<TokenId>& prompt_tokens) const {
-  return first_memory(*sampling, prompt_tokens, *vocabulary_, {turn.logits_processor});
+  return first_memory(*sampling, prompt_tokens, *vocabulary_, {turn.logits_processor, healed_});
 }
 
 std::shared_ptr<SamplerState> TurnWork::accepted(std::shared_ptr<SamplerState> state, const Sampled& sampled) const {

@@ -31,7 +31,8 @@ struct TurnWork {
   TurnWork(WaitingTurn waiting, std::shared_ptr<const Vocabulary> vocabulary, const SamplingParams& session_sampling,
            TimePoint now);
 
-  // The prompt is planned: `total` tokens, `cached` of them in the cache.
+  // Which tokens the prompt has is known; then how many: `total` tokens, `cached` of them in the cache.
+  void planned(const PromptPlan& plan);
   void began(std::int64_t total, std::int64_t cached);
   // The first step may start, with so many tokens in the cache.
   void was_admitted(std::int64_t cached, TimePoint now);
@@ -77,6 +78,7 @@ struct TurnWork {
  private:
   std::optional<TextDelta> release(std::string text);
   std::shared_ptr<const Vocabulary> vocabulary_;
+  std::string healed_;
   TextDelta unsent_;               // tokens whose text is still held
   std::vector<Sampled> logprobs_;  // of the whole answer, when asked for
 };

@@ -62,10 +62,10 @@ std::string Answer::accept(TokenId token) {
   if (is_end(token)) return end(FinishReason::end_token);
   if (!vocabulary_->is_control(token)) bytes_ += vocabulary_->bytes(token);
   ends_.push_back(bytes_.size());
-  const std::string_view fresh = std::string_view(bytes_).substr(ends_.size() > 1 ? ends_[ends_.size() - 2] : 0);
+  const std::string_view fresh = past_prompt(ends_.size() > 1 ? ends_[ends_.size() - 2] : 0);
   std::string text = utf8_.push(stops_.push(fresh));
   if (stops_.match()) {
-    cut_at_stop(*stops_.match());
+    cut_at_stop(healed_.size() + *stops_.match());
     reason_ = FinishReason::stop_string;
     text += utf8_.flush();
   }
@@ -78,7 +78,14 @@ std::string Answer::end(FinishReason reason) {
   reason_ = reason;
   std::string text = utf8_.push(stops_.flush()) + utf8_.flush();
   text_ += text;
+  // What was not spelled again when the answer ended is the prompt's all the same.
+  if (bytes_.size() < healed_.size()) leftover_ = healed_.substr(bytes_.size());
   return text;
+}
+
+// The bytes from `from` on, without those that spell the healed end of the prompt.
+std::string_view Answer::past_prompt(std::size_t from) const {
+  return std::string_view(bytes_).substr(std::min(bytes_.size(), std::max(from, healed_.size())));
 }
 
 void Answer::cut_at_stop(std::size_t match) {

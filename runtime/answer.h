@@ -11,6 +11,8 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "kernels/result.h"
@@ -41,6 +43,10 @@ class Answer {
  public:
   Answer(std::shared_ptr<const Vocabulary> vocabulary, const TurnLimits& limits);
 
+  // The prompt's healed end, before the first token: the answer's first bytes spell it again and are no text of its
+  // own.
+  void begins_with(std::string healed) { healed_ = std::move(healed); }
+
   // The text that this token releases, possibly empty. After an end (reason() != none) nothing may follow.
   std::string accept(TokenId token);
   // The answer ends here for a reason from outside (the context is full, the turn was stopped): releases held text.
@@ -61,6 +67,7 @@ class Answer {
  private:
   bool is_end(TokenId token) const;
   void cut_at_stop(std::size_t match);
+  std::string_view past_prompt(std::size_t from) const;
 
   std::shared_ptr<const Vocabulary> vocabulary_;
   TurnLimits limits_;
@@ -68,7 +75,8 @@ class Answer {
   Utf8Stream utf8_;
   std::vector<TokenId> tokens_;
   std::vector<std::size_t> ends_;  // ends_[i]: size of bytes_ after token i
-  std::string bytes_;              // what the tokens stand for, before stop matching
+  std::string healed_;
+  std::string bytes_;  // what the tokens stand for, before stop matching; begins with healed_
   std::string text_;
   std::string leftover_;
   std::size_t keep_ = 0;

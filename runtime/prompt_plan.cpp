@@ -1,9 +1,11 @@
 #include "runtime/prompt_plan.h"
 
 #include <algorithm>
+#include <span>
 #include <string_view>
 #include <utility>
 
+#include "runtime/text/healing.h"
 #include "runtime/text/prompt.h"
 
 namespace troupe {
@@ -76,6 +78,25 @@ Result<PromptPlan> plan_tokens(const TextSide& side, const PromptJob& job) {
   return plan;
 }
 
+Result<PromptPlan> plan_kind(const TextSide& side, const PromptJob& job) {
+  if (job.kind == PromptJob::Kind::tokens) return plan_tokens(side, job);
+  if (!side.tokenizer) return side.tokenizer_error;
+  return job.kind == PromptJob::Kind::chat ? plan_chat(side, job) : plan_text(side, job);
+}
+
+// Of what is new in this turn only, and never the first token of all: something has to be computed.
+void take_back(const Vocabulary& vocabulary, PromptPlan& plan) {
+  const std::span<const TokenId> fresh(plan.fresh);
+  const std::size_t first = plan.keep == 0 && !fresh.empty() ? 1 : 0;
+  const std::size_t count = tokens_to_heal(vocabulary, fresh.subspan(first));
+  std::string healed;
+  for (const TokenId token : fresh.last(count)) healed += vocabulary.bytes(token);
+  if (!plan.text.ends_with(healed)) return;  // a byte of the text has no token
+  plan.fresh.resize(plan.fresh.size() - count);
+  plan.text.resize(plan.text.size() - healed.size());
+  plan.healed = std::move(healed);
+}
+
 }  // namespace
 
 std::size_t PromptJob::bytes() const {
@@ -85,9 +106,9 @@ std::size_t PromptJob::bytes() const {
 }
 
 Result<PromptPlan> plan_prompt(const TextSide& side, const PromptJob& job) {
-  if (job.kind == PromptJob::Kind::tokens) return plan_tokens(side, job);
-  if (!side.tokenizer) return side.tokenizer_error;
-  return job.kind == PromptJob::Kind::chat ? plan_chat(side, job) : plan_text(side, job);
+  auto plan = plan_kind(side, job);
+  if (plan && job.heal) take_back(*side.vocabulary, *plan);
+  return plan;
 }
 
 }  // namespace troupe

@@ -31,6 +31,8 @@ struct PromptJob {
   std::string text;
   std::vector<TokenId> tokens;
 
+  bool heal = false;  // of text and tokens: take back what a token may reach across (runtime/text/healing.h)
+
   std::vector<TokenId> history;
   std::string history_text;
 
@@ -42,6 +44,7 @@ struct PromptPlan {
   std::int64_t keep = 0;       // tokens of the history that stay
   std::vector<TokenId> fresh;  // follow them
   std::string text;            // what the history stands for afterwards
+  std::string healed{};        // bytes that were taken back from the end: the answer has to begin with them
 };
 
 Result<PromptPlan> plan_prompt(const TextSide& side, const PromptJob& job);

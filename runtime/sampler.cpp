@@ -42,6 +42,18 @@ void apply_penalties(const SamplingParams& params, const SamplerState& state, Ro
   }
 }
 
+// What stood in their places need not be remembered: none of them will be chosen.
+void ban_others(std::span<const TokenId> allowed, std::span<float> logits) {
+  auto next = allowed.begin();
+  for (std::size_t id = 0; id < logits.size(); ++id) {
+    if (next != allowed.end() && static_cast<std::size_t>(*next) == id) {
+      ++next;
+    } else {
+      logits[id] = kBanned;
+    }
+  }
+}
+
 }  // namespace
 
 std::int64_t Sampler::candidates_wanted(const SamplingParams& params) const {
@@ -80,6 +92,9 @@ void Sampler::apply_rules(const SampleRequest& request) {
     }
   }
   for (TokenId token : request.banned) row.edit(token, [](float) { return kBanned; });
+  if (request.state != nullptr && request.state->spelling != nullptr) {
+    ban_others(*request.state->spelling, {request.logits, static_cast<std::size_t>(vocabulary_)});
+  }
   edits_end_.push_back(edits_.size());
 }
 

@@ -2,7 +2,7 @@
 //
 // The order of the rules, each skipped at its neutral value (docs/sampling.md words each one):
 //   the turn's logits processor -> logit bias -> repetition penalty -> frequency and presence penalties -> DRY
-//   -> ban of end tokens
+//   -> ban of end tokens, and of what does not spell a healed prompt's end
 //   -> temperature (dynamic: from the entropy) -> top-k -> typical-p -> top-p -> min-p -> XTC -> draw.
 // With Mirostat its own cut stands in the place of top-k, typical-p, top-p, min-p and XTC.
 // The candidates that top_k leaves weigh exp(l / T - best / T). top_p keeps the fewest best ones whose weights sum to
@@ -68,6 +68,8 @@ struct SamplerState {
   std::string tail;              // the last bytes of the history's text: a breaker may have begun there
   float mirostat_mu = 0.0f;      // bits of surprise that a token may have
   std::shared_ptr<const LogitsProcessor> processor;  // null: none
+  std::string to_spell;  // of a healed prompt: what the answer has to begin with still (runtime/text/healing.h)
+  std::shared_ptr<const std::vector<TokenId>> spelling;  // the tokens that may come, ascending; null: all
 };
 
 }  // namespace troupe

@@ -18,6 +18,7 @@ struct CompleteFlags {
   std::optional<std::string> prompt;
   std::string file = "-";
   bool echo = false;
+  bool heal = false;
 };
 
 Result<TurnEnd> stream(Host& host, const CompleteFlags& flags, std::string prompt, Interrupt& interrupt) {
@@ -26,6 +27,7 @@ Result<TurnEnd> stream(Host& host, const CompleteFlags& flags, std::string promp
   Turn turn;
   turn.kind = Turn::Kind::text;
   turn.text = std::move(prompt);
+  turn.heal = flags.heal;
   turn.limits.max_tokens = flags.sampling.max_tokens;
   turn.limits.stop = flags.sampling.stop;
   const Interrupt::Guard guard(interrupt, [&] { session->stop(); });
@@ -57,6 +59,8 @@ void add_complete(CLI::App& program, Action& action) {
   flags->window.add_to(*command);
   auto* file = command->add_option("-f,--file", flags->file, "A file with the text; -: stdin")->capture_default_str();
   command->add_option("-p,--prompt", flags->prompt, "The text; without it --file is read")->excludes(file);
+  command->add_flag("--heal", flags->heal,
+                    "Let the first token reach back into the text's end, where that is cut in a word");
   command->add_flag("--echo", flags->echo, "Print the prompt too");
   command->callback([flags, &action] { action = [flags] { return complete(*flags); }; });
 }

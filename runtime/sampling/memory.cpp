@@ -1,8 +1,10 @@
 #include "runtime/sampling/memory.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "runtime/sole_owner.h"
+#include "runtime/text/healing.h"
 
 namespace troupe {
 namespace {
@@ -28,16 +30,25 @@ bool reads_history(const SamplingParams& params, const SamplerState& state) {
   return params.dry_multiplier > 0.0f || state.processor != nullptr;
 }
 
+// One look through the vocabulary, for one token or two of a turn.
+void spell(SamplerState& state, std::string rest, const Vocabulary& vocabulary) {
+  state.to_spell = std::move(rest);
+  state.spelling.reset();
+  if (state.to_spell.empty()) return;
+  state.spelling = std::make_shared<const std::vector<TokenId>>(healing_tokens(vocabulary, state.to_spell));
+}
+
 }  // namespace
 
 std::shared_ptr<SamplerState> first_memory(const SamplingParams& params, std::span<const TokenId> prompt,
                                            const Vocabulary& vocabulary, const TurnRules& rules) {
   const bool repetition = params.repetition_penalty != 1.0f, dry = params.dry_multiplier > 0.0f;
   const bool counts = repetition || params.frequency_penalty != 0.0f || params.presence_penalty != 0.0f;
-  if (!counts && !dry && params.mirostat == 0 && !rules.processor) return nullptr;
+  if (!counts && !dry && params.mirostat == 0 && !rules.processor && rules.heal.empty()) return nullptr;
   auto state = std::make_shared<SamplerState>();
   state->mirostat_mu = 2.0f * params.mirostat_tau;
   if (rules.processor) state->processor = std::make_shared<const LogitsProcessor>(rules.processor);
+  spell(*state, rules.heal, vocabulary);
   const bool keeps_history = reads_history(params, *state);
   for (TokenId token : prompt) {
     if (repetition) ++state->in_prompt[token];
@@ -51,6 +62,10 @@ std::shared_ptr<SamplerState> accepted(std::shared_ptr<SamplerState> state, cons
   if (!sole_owner(state)) state = std::make_shared<SamplerState>(*state);
   ++state->in_answer[sampled.token];
   if (reads_history(params, *state)) remember(*state, sampled.token, params.dry_sequence_breakers, vocabulary);
+  if (state->spelling) {
+    const std::size_t spelled = vocabulary.bytes(sampled.token).size();
+    spell(*state, state->to_spell.substr(std::min(state->to_spell.size(), spelled)), vocabulary);
+  }
   const float error = sampled.surprise - params.mirostat_tau;
   if (params.mirostat != 0) state->mirostat_mu = state->mirostat_mu - params.mirostat_eta * error;
   return state;

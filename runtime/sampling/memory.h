@@ -15,6 +15,7 @@ namespace troupe {
 // What a turn asks of its sampler beside the parameters.
 struct TurnRules {
   LogitsProcessor processor{};
+  std::string heal{};  // what the answer has to begin with; empty: anything
 };
 
 // What is known before the first token; null when neither `params` nor `rules` need any of it.
