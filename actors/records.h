@@ -63,6 +63,7 @@ struct Turn {
   bool heal = false;
   TurnLimits limits;
   std::optional<SamplingParams> sampling;  // for this turn; else the session's
+  std::uint64_t branch = 0;                // added to the seed (modulo 2^64): another answer to the same
   LogitsProcessor logits_processor{};      // runtime/sampling/logits_processor.h; null: none
   std::int32_t logprobs = -1;              // -1: none; k: each token's own and the k most likely (at most 20)
   std::int32_t credit = 64;                // deltas that may be under way before the sink gives credit back

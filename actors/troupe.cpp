@@ -1,6 +1,8 @@
 #include "actors/troupe.h"
 
+#include <algorithm>
 #include <atomic>
+#include <functional>
 #include <new>
 #include <system_error>
 #include <utility>
@@ -50,6 +52,39 @@ SupervisorOptions supervision(const HostOptions& host, std::shared_ptr<SleepRoom
 
 Error gone() {
   return {ErrorCode::shutting_down, "the host is gone"};
+}
+
+Result<void> can_branch(const Turn& turn, std::int32_t n) {
+  if (n < 1 || n > Session::kMostBranches) {
+    return Error{ErrorCode::bad_input, "best_of " + std::to_string(n) + " answers; 1 to " +
+                                           std::to_string(Session::kMostBranches) + " are possible"};
+  }
+  if (turn.heal) return Error{ErrorCode::bad_input, "best_of cannot heal: its branches begin behind the whole prompt"};
+  return {};
+}
+
+// The turn without its answer: one token, which the branches do not see.
+Turn prompt_only(Turn turn) {
+  turn.limits = {.max_tokens = 1};
+  turn.sampling = SamplingParams::greedy();
+  turn.logits_processor = nullptr;
+  turn.logprobs = -1;
+  return turn;
+}
+
+// The turn without its prompt.
+Turn answer_only(Turn turn) {
+  turn.kind = Turn::Kind::tokens;
+  turn.text.clear();
+  turn.tokens.clear();
+  turn.logprobs = std::max(turn.logprobs, 0);
+  return turn;
+}
+
+double mean_logprob(const TurnEnd& end) {
+  double sum = 0.0;
+  for (const Sampled& sampled : end.logprobs) sum += static_cast<double>(sampled.logprob);
+  return sum / std::max(static_cast<double>(end.logprobs.size()), 1.0);
 }
 
 }  // namespace
@@ -123,21 +158,39 @@ Result<TurnEnd> Session::say(std::string_view text, const TurnOptions& options, 
   return take(std::move(turn), on_delta);
 }
 
-Result<TurnEnd> Session::take(Turn turn, const OnDelta& on_delta) {
-  if (inside_actor_thread) return called_inside();
-  const std::shared_ptr<State> state = state_;  // the object may be moved from while this thread waits
-  auto host = state->host.lock();
-  if (!host) return gone();
-  // A little more than the turn's own limit, after which the session itself answers.
-  const auto deadline = Clock::now() + turn.time_limit + std::chrono::seconds(60);
-  auto slot = std::make_shared<Mailslot>();
-  spawn_reader(host->system, state->actor, std::move(turn), static_cast<bool>(on_delta), slot);
-  host.reset();  // a host may go while a turn runs: the turn is then cancelled
-  std::optional<TextDelta> delta;
-  for (;;) {
+// A turn under way, and until when its end is waited for.
+struct Session::Asked {
+  std::shared_ptr<Mailslot> slot = std::make_shared<Mailslot>();
+  Clock::time_point deadline;
+
+  // The next delta, or nothing: the turn has ended.
+  Result<std::optional<TextDelta>> next() {
+    std::optional<TextDelta> delta;
     if (!slot->next(deadline, delta)) return Error{ErrorCode::timed_out, "the session did not answer in time"};
-    if (!delta) return slot->take_end();
-    const bool go_on = on_delta(*delta);
+    return delta;
+  }
+};
+
+Result<Session::Asked> Session::ask(Turn turn, bool wants_text) const {
+  if (inside_actor_thread) return called_inside();
+  auto host = state_->host.lock();
+  if (!host) return gone();
+  Asked asked;
+  // A little more than the turn's own limit, after which the session itself answers.
+  asked.deadline = Clock::now() + turn.time_limit + std::chrono::seconds(60);
+  spawn_reader(host->system, state_->actor, std::move(turn), wants_text, asked.slot);
+  return asked;  // a host may go while a turn runs: the turn is then cancelled
+}
+
+Result<TurnEnd> Session::take(Turn turn, const OnDelta& on_delta) {
+  const std::shared_ptr<State> state = state_;  // the object may be moved from while this thread waits
+  auto asked = ask(std::move(turn), static_cast<bool>(on_delta));
+  if (!asked) return asked.error();
+  for (;;) {
+    auto delta = asked->next();
+    if (!delta) return delta.error();
+    if (!*delta) return asked->slot->take_end();
+    const bool go_on = on_delta(**delta);
     auto alive = state->host.lock();
     if (!alive) continue;
     if (!go_on) caf::anon_send(state->actor, stop_atom_v);
@@ -167,6 +220,34 @@ Result<Session> Session::fork(std::int64_t tokens) const {
   auto actor = host->ask<SessionActor>(fork_atom_v, state_->actor, tokens);
   if (!actor) return actor.error();
   return Session(std::make_shared<State>(host, std::move(*actor)));
+}
+
+Result<std::vector<RankedAnswer>> Session::best_of(Turn turn, std::int32_t n) {
+  if (auto checked = can_branch(turn, n); !checked) return checked.error();
+  auto trunk = fork();
+  if (!trunk) return trunk.error();
+  auto begun = trunk->take(prompt_only(turn));
+  if (!begun) return begun.error();
+  turn = answer_only(std::move(turn));
+  std::vector<RankedAnswer> branches;
+  std::vector<Asked> asked;
+  for (std::int32_t i = 0; i < n; ++i, ++turn.branch) {
+    auto branch = trunk->fork(begun->prompt_tokens);
+    if (!branch) return branch.error();
+    auto under_way = branch->ask(turn, false);
+    if (!under_way) return under_way.error();
+    branches.push_back({std::move(*branch), {}, turn.branch});
+    asked.push_back(std::move(*under_way));
+  }
+  for (std::size_t i = 0; i < branches.size(); ++i) {
+    if (auto ended = asked[i].next(); !ended) return ended.error();
+    auto end = asked[i].slot->take_end();
+    if (!end) return end.error();
+    branches[i].end = std::move(*end);
+    branches[i].mean_logprob = mean_logprob(branches[i].end);
+  }
+  std::ranges::stable_sort(branches, std::ranges::greater(), &RankedAnswer::mean_logprob);
+  return branches;
 }
 
 Result<void> Session::save(const std::string& path) const {

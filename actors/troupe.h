@@ -24,6 +24,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "actors/records.h"
 #include "kernels/result.h"
@@ -56,8 +57,12 @@ struct TurnOptions {
   bool background = false;  // as Turn::background
 };
 
+struct RankedAnswer;
+
 class Session {
  public:
+  static constexpr std::int32_t kMostBranches = 256;
+
   Session(Session&&) noexcept;
   Session& operator=(Session&&) noexcept;
   ~Session();  // closes the session; a turn in work on another thread ends as cancelled
@@ -73,14 +78,30 @@ class Session {
   // no memory until one of the two goes on; each then goes on as if it had always been alone. To let it finish an
   // answer that it was forked in, take a Turn of no tokens. Penalties count what stood before the fork as prompt.
   Result<Session> fork(std::int64_t tokens = -1) const;
+  // `n` answers to one turn, best first. The prompt is computed once; branch i is forked behind it and draws with the
+  // seed + turn.branch + i, so it says what the same turn with `branch` = i says alone, bit for bit. Ranked by the mean
+  // log-probability of the tokens (of the model's own distribution; equal ones by branch), so ends hold
+  // log-probabilities whether the turn asks for them or not. This session stays as it was: go on with a branch's.
+  // Temperature 0 gives n equal answers. A turn that heals is refused: its first tokens belong to its prompt.
+  Result<std::vector<RankedAnswer>> best_of(Turn turn, std::int32_t n);
   // What fork() would have, into a file that Host::load_session reads, in another process too (runtime/snapshot.h).
   Result<void> save(const std::string& path) const;
 
  private:
   friend class Host;
   struct State;
+  struct Asked;
+  Result<Asked> ask(Turn turn, bool wants_text) const;
   explicit Session(std::shared_ptr<State> state);
   std::shared_ptr<State> state_;
+};
+
+// One answer of best_of(), with the session that gave it.
+struct RankedAnswer {
+  Session session;
+  TurnEnd end;
+  std::uint64_t branch = 0;  // Turn::branch
+  double mean_logprob = 0.0;
 };
 
 class Host {

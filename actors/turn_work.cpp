@@ -7,6 +7,15 @@
 
 namespace troupe {
 
+namespace {
+
+std::shared_ptr<const SamplingParams> sampling_of_branch(SamplingParams params, std::uint64_t branch) {
+  params.seed += branch;
+  return std::make_shared<const SamplingParams>(std::move(params));
+}
+
+}  // namespace
+
 PromptJob job_of(const Turn& turn, const Conversation& conversation) {
   if (turn.kind == Turn::Kind::message) return conversation.message_job({turn.role, turn.text});
   const bool is_text = turn.kind == Turn::Kind::text;
@@ -20,7 +29,7 @@ TurnWork::TurnWork(WaitingTurn waiting, std::shared_ptr<const Vocabulary> vocabu
     : turn(std::move(waiting.turn)),
       sink(std::move(waiting.sink)),
       promise(std::move(waiting.promise)),
-      sampling(std::make_shared<SamplingParams>(turn.sampling ? *turn.sampling : session_sampling)),
+      sampling(sampling_of_branch(turn.sampling ? *turn.sampling : session_sampling, turn.branch)),
       answer(vocabulary, turn.limits),
       credit(turn.credit),
       started(now),

@@ -163,7 +163,7 @@ bool inspect(Inspector& f, Turn& x) {
   return f.object(x).fields(enum_field(f, "kind", x.kind, Turn::Kind::tokens), f.field("role", x.role),
                             f.field("text", x.text), f.field("tokens", x.tokens), f.field("heal", x.heal),
                             f.field("limits", x.limits), f.field("sampling", x.sampling),
-                            f.field("logprobs", x.logprobs), f.field("credit", x.credit),
+                            f.field("logprobs", x.logprobs), f.field("branch", x.branch), f.field("credit", x.credit),
                             f.field("time_limit_ms", get_limit, set_limit), f.field("background", x.background));
 }
 
