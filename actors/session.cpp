@@ -114,7 +114,7 @@ void SessionState::send_step() {
   step.cache = cache_.lend();
   step.sampling = work_->sampling;
   step.state = sampler_;
-  step.ban_end = work_->answer.bans_end();
+  step.ban_end = work_->answer.bans_end(length() - work_->prompt);
   step.logprobs = work_->turn.logprobs;
   work_->computed += static_cast<std::int64_t>(step.tokens.size());
   parked_ = false;

@@ -46,8 +46,8 @@ bool Answer::is_end(TokenId token) const {
   return vocabulary_->ends_answer(token) || std::ranges::find(limits_.end_tokens, token) != limits_.end_tokens.end();
 }
 
-bool Answer::bans_end() const {
-  return limits_.ignore_eos || static_cast<std::int64_t>(tokens_.size()) < limits_.min_tokens;
+bool Answer::bans_end(std::int64_t said) const {
+  return limits_.ignore_eos || said < limits_.min_tokens;
 }
 
 bool Answer::ends_with(TokenId token) const {

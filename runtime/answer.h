@@ -57,8 +57,8 @@ class Answer {
   const std::string& text() const { return text_; }  // all that was released
   std::size_t keep() const { return keep_; }
   const std::string& leftover() const { return leftover_; }
-  // No end token may be chosen for the next token.
-  bool bans_end() const;
+  // No end token may be chosen as the one after so many of the answer's tokens (which may run ahead of those accepted).
+  bool bans_end(std::int64_t said) const;
   // The next step may be sent before the last token's text is looked at: no stop string can end the answer.
   bool decided_by_token() const { return limits_.stop.empty(); }
   // Whether `token` would end the answer, by itself or by the limit.

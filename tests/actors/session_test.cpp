@@ -54,6 +54,22 @@ TEST(Session, streams_the_whole_text_before_the_full_stop) {
   EXPECT_EQ(tokens, end->tokens);
 }
 
+// A session may send its next step before it has looked at the last token, or may not: the answer is the same.
+TEST(Session, lets_an_answer_end_at_its_least_number_of_tokens_whether_it_runs_ahead_or_not) {
+  ActorLab lab;
+  Turn turn = token_turn(prompt(5, 20), 10);
+  turn.limits = {.max_tokens = 10, .min_tokens = 3};
+  turn.sampling->logit_bias = {{2, 100.0f}};  // the end, wherever it is allowed
+  const auto ahead = lab.say(lab.open(), turn);
+  ASSERT_TRUE(ahead) << ahead.error().message;
+  EXPECT_EQ(ahead->tokens.size(), 4u);
+  EXPECT_EQ(ahead->reason, FinishReason::end_token);
+  turn.limits.stop = {"no such text"};
+  const auto behind = lab.say(lab.open(), turn);
+  ASSERT_TRUE(behind) << behind.error().message;
+  EXPECT_EQ(behind->tokens, ahead->tokens);
+}
+
 TEST(Session, parks_when_its_sink_gives_no_credit_and_goes_on_where_it_stopped) {
   ActorLab lab;
   const SessionActor session = lab.open();
