@@ -157,7 +157,9 @@ void SessionState::go_on() {
   // Nothing else comes to a parked turn: one look at its deadline, however often it parks.
   if (watched_turn_ == turn_) return;
   watched_turn_ = turn_;
-  self_->delayed_send(self_, work_->deadline - now(), tick_atom_v, turn_);
+  // Weak: a timer must not keep a session alive that its owner has dropped.
+  self_->clock().schedule_message(work_->deadline, caf::weak_actor_ptr(self_->ctrl()),
+                                  caf::make_mailbox_element(nullptr, caf::make_message_id(), {}, tick_atom_v, turn_));
 }
 
 void SessionState::on_deadline(std::uint64_t turn) {
