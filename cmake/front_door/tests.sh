@@ -1,7 +1,7 @@
 # ./run test: the suites (release, asan, tsan, and in the long tier fuzz), their wall times and one closing count.
 # A suite that fails does not stop the others; a build that fails does.
 
-suites=() ctest_filter=() scale=small timings=() summaries=() failed=0
+suites=() ctest_filter=() scale=small seeds=() timings=() summaries=() failed=0
 
 run_tests() {
   local long=0 fast=0
@@ -23,7 +23,7 @@ run_tests() {
 }
 
 choose_suites() {
-  [[ $1 -eq 0 ]] || scale=full
+  [[ $1 -eq 0 ]] || scale=full seeds=(TROUPE_SIMULATION_SEEDS=200000)
   [[ ${#suites[@]} -eq 0 ]] || return 0
   suites=(release)
   [[ $2 -eq 1 ]] || suites+=(asan tsan)
@@ -54,7 +54,8 @@ run_ctest() {
   local size=$scale log=$root_folder/build/$1/ctest.log
   [[ $1 != release ]] || size=full
   [[ $2 -eq 0 ]] || size=small
-  TROUPE_TEST_SCALE=$size \
+  [[ $1 == release ]] || seeds=()  # so many seeds are minutes there, and an hour under a sanitizer
+  env "${seeds[@]}" TROUPE_TEST_SCALE=$size \
     ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1 UBSAN_OPTIONS=print_stacktrace=1 \
     TSAN_OPTIONS=second_deadlock_stack=1 \
     $(unrandomized "$1") ctest --test-dir "$root_folder/build/$1" -j "$jobs" --output-on-failure --no-tests=error \
