@@ -6,6 +6,7 @@
 
 #include "actors/errors.h"
 #include "actors/session_state.h"
+#include "runtime/planted_fault.h"
 
 namespace troupe {
 namespace {
@@ -123,7 +124,7 @@ void SessionState::send_step() {
   self_->request(home_.batcher, caf::infinite, step_atom_v, std::move(step))
       .then(
           [this, epoch](Sampled& sampled) {
-            if (epoch == epoch_) on_sampled(sampled);
+            if (epoch == epoch_ || (in_flight_ && planted(PlantedFault::old_epoch_accepted))) on_sampled(sampled);
           },
           [this, epoch](caf::error& error) {
             if (epoch == epoch_) on_step_error(error);
@@ -151,7 +152,7 @@ void SessionState::on_sampled(Sampled& sampled) {
 }
 
 void SessionState::go_on() {
-  if (work_->has_credit()) return step();
+  if (work_->has_credit() || planted(PlantedFault::credit_ignored)) return step();
   parked_ = true;
   leave();
   // Nothing else comes to a parked turn: one look at its deadline, however often it parks.
@@ -174,7 +175,7 @@ void SessionState::on_step_error(const caf::error& error) {
   cache_.revoke();
   const bool step_failed = error.category() == caf::type_id_v<ErrorCode> && error != ErrorCode::engine_failed;
   if (step_failed) return fail_turn(from_caf(error));
-  lost_ = true;
+  lost_ = !planted(PlantedFault::step_lost);
 }
 
 void SessionState::on_batcher(BatcherActor batcher) {
@@ -243,7 +244,7 @@ void SessionState::put_away() {
   }
   follow_window();
   cache_.truncate(std::min(cache_.length(), seen()));
-  cache_.shrink_to_fit(cache_.length());
+  if (!planted(PlantedFault::pages_kept)) cache_.shrink_to_fit(cache_.length());
   if (was_parked_or_running) publish();
   if (work_->sink) self_->demonitor(work_->sink);
   work_.reset();

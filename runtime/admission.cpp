@@ -4,6 +4,8 @@
 #include <limits>
 #include <utility>
 
+#include "runtime/planted_fault.h"
+
 namespace troupe {
 namespace {
 
@@ -174,7 +176,8 @@ void Admission::leave(SessionId session) {
 void Admission::forget(SessionId session, std::uint64_t turn) {
   std::erase_if(line_,
                 [&](const Waiter& waiter) { return waiter.request.session == session && waiter.request.turn <= turn; });
-  if (const auto leader = leaders_.find(session); leader != leaders_.end() && leader->second.turn <= turn) {
+  if (const auto leader = leaders_.find(session);
+      leader != leaders_.end() && leader->second.turn <= turn && !planted(PlantedFault::leader_death_untold)) {
     leaders_.erase(leader);
   }
   if (const auto running = running_.find(session); running != running_.end() && running->second <= turn) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "kernels/check.h"
+#include "runtime/planted_fault.h"
 #include "runtime/sole_owner.h"
 
 namespace troupe {
@@ -31,7 +32,7 @@ std::int64_t KvLease::capacity() const {
 }
 
 void KvLease::copy_shared_page() const {
-  if (source_ != nullptr) run_->pool->copy(source_->ids.front(), copy_);
+  if (source_ != nullptr && !planted(PlantedFault::page_not_copied)) run_->pool->copy(source_->ids.front(), copy_);
 }
 
 KvCache::KvCache(std::shared_ptr<PagePool> pool) : run_(std::make_shared<PageRun>(std::move(pool))) {}
@@ -145,7 +146,7 @@ std::span<const PageId> KvCache::full_pages() const {
 
 // A launch whose step was revoked may still read the old list: the owner goes on with a copy that shares the pages.
 void KvCache::own_alone() {
-  if (sole_owner(run_)) return;
+  if (sole_owner(run_) || planted(PlantedFault::pages_freed_in_launch)) return;
   auto copy = std::make_shared<PageRun>(run_->pool);
   run_->pool->share(std::span(run_->ids).first(run_->shared));
   run_->pool->retain(std::span(run_->ids).subspan(run_->shared));
