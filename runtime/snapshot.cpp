@@ -122,17 +122,16 @@ json layout_of(const KvLayout& layout) {
 json sampling_of(const SamplingParams& p) {
   json breakers = json::array();
   for (const std::string& breaker : p.dry_sequence_breakers) breakers.push_back(as_code_points(breaker));
-  json rules{{"temperature", p.temperature},
-             {"top", {p.top_k, p.top_p, p.min_p, p.typical_p}},
-             {"penalties", {p.repetition_penalty, p.frequency_penalty, p.presence_penalty}},
-             {"dynatemp", {p.dynatemp_range, p.dynatemp_exponent}},
-             {"xtc", {p.xtc_probability, p.xtc_threshold}},
-             {"dry", {p.dry_multiplier, p.dry_base, p.dry_allowed_length}},
-             {"breakers", breakers},
-             {"mirostat", {p.mirostat, p.mirostat_tau, p.mirostat_eta}},
-             {"seed", p.seed},
-             {"bias", p.logit_bias}};
-  return json::array({std::move(rules)});
+  return {{"temperature", p.temperature},
+          {"top", {p.top_k, p.top_p, p.min_p, p.typical_p}},
+          {"penalties", {p.repetition_penalty, p.frequency_penalty, p.presence_penalty}},
+          {"dynatemp", {p.dynatemp_range, p.dynatemp_exponent}},
+          {"xtc", {p.xtc_probability, p.xtc_threshold}},
+          {"dry", {p.dry_multiplier, p.dry_base, p.dry_allowed_length}},
+          {"breakers", breakers},
+          {"mirostat", {p.mirostat, p.mirostat_tau, p.mirostat_eta}},
+          {"seed", p.seed},
+          {"bias", p.logit_bias}};
 }
 
 template <class... Fields>
@@ -141,17 +140,7 @@ void read_list(const json& list, Fields&... fields) {
   (list.at(place++).get_to(fields), ...);
 }
 
-// What older files have: a list of nine. What it does not name was not there, and is off.
-SamplingParams nine_in(const json& list) {
-  SamplingParams p;
-  read_list(list, p.temperature, p.top_k, p.top_p, p.min_p, p.repetition_penalty, p.frequency_penalty,
-            p.presence_penalty, p.seed, p.logit_bias);
-  return p;
-}
-
-SamplingParams sampling_in(const json& list) {
-  const json& block = list.at(0);
-  if (!block.is_object()) return nine_in(list);
+SamplingParams sampling_in(const json& block) {
   SamplingParams p;
   block.at("temperature").get_to(p.temperature);
   read_list(block.at("top"), p.top_k, p.top_p, p.min_p, p.typical_p);
