@@ -54,8 +54,9 @@ run_ctest() {
   local size=$scale log=$root_folder/build/$1/ctest.log
   [[ $1 != release ]] || size=full
   [[ $2 -eq 0 ]] || size=small
-  [[ $1 == release ]] || seeds=()  # so many seeds are minutes there, and an hour under a sanitizer
-  env "${seeds[@]}" TROUPE_TEST_SCALE=$size \
+  local lives=()
+  [[ $1 != release ]] || lives=("${seeds[@]}")  # so many seeds are minutes there, and an hour under a sanitizer
+  env "${lives[@]}" TROUPE_TEST_SCALE=$size \
     ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1 UBSAN_OPTIONS=print_stacktrace=1 \
     TSAN_OPTIONS=second_deadlock_stack=1 \
     $(unrandomized "$1") ctest --test-dir "$root_folder/build/$1" -j "$jobs" --output-on-failure --no-tests=error \
