@@ -19,7 +19,7 @@ namespace troupe::test {
 struct Trouble {
   bool draining = false;
   bool engine_failed = false;  // given up, or a launch that hung
-  bool text_actor_died = false;
+  int text_actors_died = 0;
   bool few_sessions = false;  // the house opens fewer than are wanted
   std::int64_t pages = 0;     // of the pool
 };
@@ -65,6 +65,7 @@ class Ledger {
     Turn turn;
     bool streams = false;
     TimePoint deadline{};
+    int text_actors_died = 0;  // before it was asked
     bool doomed = false;
     bool ended = false;
     std::vector<TokenId> came{};   // in deltas

@@ -7,6 +7,7 @@
 
 #include "runtime/planted_fault.h"
 #include "tests/simulation/simulation.h"
+#include "tests/support/promise.h"
 
 namespace troupe::test {
 namespace {
@@ -36,6 +37,7 @@ TEST_P(Planted, fault_is_found) {
   std::string promise;
   const std::uint64_t seed = first_broken(kSeeds, promise);
   EXPECT_NE(seed, 0u) << "no seed of " << kSeeds << " finds planted fault " << GetParam();
+  test::promise("N14", std::to_string(kPlantedFaults - 1) + " planted faults found, each within 2,000 seeds");
   std::printf("  planted fault %d: seed %d: %s\n", GetParam(), static_cast<int>(seed), promise.c_str());
 }
 INSTANTIATE_TEST_SUITE_P(EachFault, Planted, testing::Range(1, kPlantedFaults));

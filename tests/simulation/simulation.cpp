@@ -197,7 +197,7 @@ void Simulation::trouble(Event event) {
       }
       return;
     case Event::kill_text_actor:
-      trouble_->text_actor_died = true;
+      ++trouble_->text_actors_died;
       return void(house_->kill("troupe.text"));
     case Event::drain:
       if (random_.below(3) > 0) return;

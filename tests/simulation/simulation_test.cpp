@@ -10,6 +10,7 @@
 #include <spdlog/sinks/null_sink.h>
 #include <spdlog/spdlog.h>
 
+#include "tests/support/promise.h"
 #include "tests/support/test_scale.h"
 
 namespace troupe::test {
@@ -62,6 +63,8 @@ TEST_F(SimulationTest, a_house_keeps_its_promises_whatever_happens_and_in_whatev
   }
   std::printf("  %llu seeds: %lld events, %lld launches, %lld turns\n", static_cast<unsigned long long>(seeds),
               static_cast<long long>(events), static_cast<long long>(launches), static_cast<long long>(turns));
+  promise("N14", "lives from " + with_commas(std::min<std::int64_t>(static_cast<std::int64_t>(seeds), 2000)) +
+                     " seeds at least");
 }
 
 TEST_F(SimulationTest, a_seed_lives_the_same_life_again) {
