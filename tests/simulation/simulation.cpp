@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "actors/restart_limit.h"
 #include "kernels/fault.h"
 #include "tests/support/scratch_folder.h"
 #include "tests/support/tiny_model.h"
@@ -209,7 +210,7 @@ void Simulation::trouble(Event event) {
 }
 
 void Simulation::batcher_dies() {
-  if (++deaths_ > SupervisorOptions::kRestarts) trouble_->engine_failed = true;
+  if (++deaths_ > static_cast<int>(RestartLimit::kMost)) trouble_->engine_failed = true;
 }
 
 // What the next launches will meet.
