@@ -106,6 +106,11 @@ bool House::kill(const std::string& name) {
   return true;
 }
 
+caf::actor_id House::newest(const std::string& name) const {
+  const auto found = seen_.find(name);
+  return found == seen_.end() ? 0 : found->second->id();
+}
+
 void House::end_host() {
   if (!host_) return;
   caf::anon_send_exit(host_, caf::exit_reason::user_shutdown);

@@ -46,6 +46,8 @@ class House {
 
   // The newest actor of this name, "troupe.batcher" say; false when none was seen yet.
   bool kill(const std::string& name);
+  // Its id; 0: none was seen yet.
+  caf::actor_id newest(const std::string& name) const;
   // The host ends, with all that it has.
   void end_host();
   std::size_t actors() const { return system_->registry().running(); }

@@ -52,7 +52,7 @@ bool Ledger::explained(std::span<const TokenId> rest, std::span<const TokenId> b
 
 std::size_t Ledger::asked(Turn turn, bool streams, TimePoint now) {
   const TimePoint deadline = now + turn.time_limit;
-  turns_.push_back({std::move(turn), streams, deadline, trouble_->text_actors_died});
+  turns_.push_back({std::move(turn), streams, deadline, trouble_->text_actors});
   return turns_.size() - 1;
 }
 
@@ -141,7 +141,8 @@ bool Ledger::excused(const Asked& asked, const Error& error, TimePoint now) cons
     case ErrorCode::engine_failed:
       // What comes to a session that was closed, or went when its house drained, finds nobody.
       return trouble_->engine_failed || trouble_->draining || closed_ ||
-             (trouble_->text_actors_died > asked.text_actors_died && asked.turn.kind == Turn::Kind::text);
+             (asked.turn.kind == Turn::Kind::text &&
+              (trouble_->text_actor_dead || trouble_->text_actors > asked.text_actors));
     case ErrorCode::shutting_down:
       return trouble_->draining;
     case ErrorCode::out_of_memory:

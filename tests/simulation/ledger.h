@@ -18,10 +18,11 @@ namespace troupe::test {
 // What was done to the whole house, and so may be anybody's reason for an error.
 struct Trouble {
   bool draining = false;
-  bool engine_failed = false;  // given up, or a launch that hung
-  int text_actors_died = 0;
-  bool few_sessions = false;  // the house opens fewer than are wanted
-  std::int64_t pages = 0;     // of the pool
+  bool engine_failed = false;    // given up, or a launch that hung
+  bool text_actor_dead = false;  // killed, and nobody has taken its place yet
+  int text_actors = 0;           // so many took their place
+  bool few_sessions = false;     // the house opens fewer than are wanted
+  std::int64_t pages = 0;        // of the pool
 };
 
 class Ledger {
@@ -65,7 +66,7 @@ class Ledger {
     Turn turn;
     bool streams = false;
     TimePoint deadline{};
-    int text_actors_died = 0;  // before it was asked
+    int text_actors = 0;  // when it was asked
     bool doomed = false;
     bool ended = false;
     std::vector<TokenId> came{};   // in deltas

@@ -107,6 +107,11 @@ void Simulation::move() {
   std::string who;
   if (!house_->run_one(keeps_log_ ? &who : nullptr)) return;
   if (++life_.events > kMostEvents) report("there is no end");
+  if (const auto newest = house_->newest("troupe.text"); newest != text_actor_) {
+    text_actor_ = newest;
+    trouble_->text_actor_dead = false;
+    ++trouble_->text_actors;
+  }
   if (keeps_log_) note("moves: " + who);
 }
 
@@ -198,8 +203,8 @@ void Simulation::trouble(Event event) {
       }
       return;
     case Event::kill_text_actor:
-      ++trouble_->text_actors_died;
-      return void(house_->kill("troupe.text"));
+      trouble_->text_actor_dead |= house_->kill("troupe.text");
+      return;
     case Event::drain:
       if (random_.below(3) > 0) return;
       trouble_->draining = true;

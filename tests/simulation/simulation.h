@@ -95,6 +95,7 @@ class Simulation {
   bool device_fault_ = false;
   bool hang_ = false;
   int deaths_ = 0;                                // of batchers
+  caf::actor_id text_actor_ = 0;                  // the newest that was seen
   std::map<std::uint64_t, std::int64_t> doomed_;  // sampling seed -> launches until its steps fail
 };
 
