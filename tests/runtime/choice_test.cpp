@@ -51,7 +51,9 @@ struct Likely {
   double logit, p;
 };
 
+// What weighs nothing in float32 (docs/numerics.md, exp) is no candidate: at a temperature near 0, all but the best.
 void softmax(std::vector<Likely>& row, double temperature) {
+  std::erase_if(row, [&, best = row[0].logit](const Likely& one) { return (one.logit - best) / temperature < -87.33; });
   double total = 0.0;
   for (Likely& one : row) total += one.p = std::exp((one.logit - row[0].logit) / temperature);
   for (Likely& one : row) one.p /= total;
