@@ -134,7 +134,7 @@ void SessionState::send_step() {
 void SessionState::on_sampled(Sampled& sampled) {
   in_flight_ = false;
   cache_.commit(seen());
-  if (work_->answer.tokens().empty()) publish_prompt();
+  if (leads_ || work_->answer.tokens().empty()) publish_prompt();
   conversation_.add(sampled.token);
   if (sampler_) sampler_ = work_->accepted(std::move(sampler_), sampled);
   work_->token_came(now());
@@ -212,9 +212,9 @@ void SessionState::on_sink_down(const caf::actor_addr& source) {
 void SessionState::end_turn(FinishReason reason) {
   emit(work_->close(reason));
   TurnEnd end = work_->summary();
-  end.dropped_tokens = dropped_;
   auto promise = work_->promise;
   put_away();
+  end.dropped_tokens = dropped_;
   promise.deliver(std::move(end));
   after_turn();
 }
@@ -232,7 +232,7 @@ void SessionState::put_away() {
   const bool was_parked_or_running = work_->begun;
   cache_.revoke();
   ++epoch_;
-  in_flight_ = lost_ = parked_ = queued_ = false;
+  in_flight_ = lost_ = parked_ = queued_ = leads_ = false;
   if (work_->begun) {
     if (work_->answer.tokens().empty()) {
       // What follows is of the prompt that is taken back.

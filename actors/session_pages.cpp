@@ -27,6 +27,7 @@ void SessionState::reserve() {
   const bool may_be_known = home_.prefixes->keeps_pages() && seen() - cache_.length() > KvLayout::kPageTokens;
   if (!may_be_known && cache_.pages_missing(worst_case) == 0) return send_step();
   queued_ = true;
+  parked_ = false;  // credit that comes while the cache is away starts nothing
   auto prompt = std::make_shared<const std::vector<TokenId>>(visible(0));
   PageRequest request{id_, turn_, settings_.key, std::move(prompt), hand_over(), worst_case, work_->turn.background};
   ask_host<PageGrant>(
@@ -48,6 +49,7 @@ void SessionState::on_grant(KvCache cache) {
         Handover{hand_over()});
   }
   queued_ = false;
+  leads_ = true;
   if (work_->answer.tokens().empty()) work_->was_admitted(cache_.length(), now());
   send_step();
 }
@@ -65,6 +67,7 @@ void SessionState::publish() {
 }
 
 void SessionState::publish_prompt() {
+  leads_ = false;
   publish();
   if (auto host = caf::actor_cast<HostControl>(home_.host)) self_->send(host, published_atom_v, id_, turn_);
 }

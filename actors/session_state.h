@@ -115,6 +115,7 @@ class SessionState {
   bool lost_ = false;               // its batcher died; the next batcher gets it again
   bool parked_ = false;             // no credit
   bool queued_ = false;             // waits for pages
+  bool leads_ = false;              // others may wait for what its next step computes
   bool draining_ = false;           // ends with the last turn in line
 };
 

@@ -24,9 +24,11 @@ Admission::Admission(std::shared_ptr<PagePool> pool, std::shared_ptr<PrefixIndex
 
 void Admission::push(PageRequest request, TimePoint deadline, Answer answer) {
   // A turn that asks for other pages does not run meanwhile. It began, so the line is never too full for it.
+  const auto ran = running_.find(request.session);
+  const bool goes_on = ran != running_.end() && ran->second == request.turn;
+  if (goes_on) running_.erase(ran);
   leaders_.erase(request.session);
-  const bool goes_on = running_.erase(request.session) > 0;
-  if (const auto refused = refuse(request); refused && !goes_on) return answer(*refused);
+  if (const auto refused = refuse(request, goes_on)) return answer(*refused);
   stand_in_line({std::move(request), deadline, std::move(answer)});
   serve();
 }
@@ -67,13 +69,14 @@ void Admission::count_served(const Waiter& waiter) {
   std::erase_if(finished_, [this](const auto& entry) { return entry.second <= now_; });
 }
 
-std::optional<Error> Admission::refuse(const PageRequest& request) const {
+std::optional<Error> Admission::refuse(const PageRequest& request, bool goes_on) const {
   const std::string total = std::to_string(pool_->total());
   if (const std::int64_t pages = pages_for(request.worst_case); pages > pool_->total()) {
     return Error{ErrorCode::out_of_memory, "the turn may need " + std::to_string(pages) +
                                                " pages of 16 tokens; the whole pool has " + total +
                                                ": ask for fewer tokens or give more --kv-memory"};
   }
+  if (goes_on) return std::nullopt;
   std::int64_t for_pages = 0, of_key = 0;
   for (const Waiter& waiter : line_) {
     if (waiter.leader) continue;

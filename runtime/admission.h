@@ -69,7 +69,7 @@ class Admission {
 
   // `answer` is called once: at once, later, or never after leave(). Refused at once: what can never fit, and a line
   // that is full; those carry Error::retry_after. A turn that was admitted may ask again, with all its pages given
-  // back.
+  // back; a full line takes it.
   void push(PageRequest request, TimePoint deadline, Answer answer);
   // Pages have been given back.
   void serve();
@@ -115,7 +115,7 @@ class Admission {
   std::optional<SessionId> leader_for(const PageRequest& request, std::int64_t known) const;
   bool reserve(KvCache& cache, std::int64_t tokens);
   void forget(SessionId session, std::uint64_t turn);
-  std::optional<Error> refuse(const PageRequest& request) const;
+  std::optional<Error> refuse(const PageRequest& request, bool goes_on) const;
 
   std::shared_ptr<PagePool> pool_;
   std::shared_ptr<PrefixIndex> index_;

@@ -143,6 +143,8 @@ void SleepRoom::move_to_disk(const std::shared_ptr<SleepingKv>& sleeper) {
 }
 
 std::vector<SlotId> SleepRoom::slots_for(std::int64_t pages) {
+  // For one that could never fit nobody is given up.
+  if (static_cast<std::uint64_t>(pages) > options_.disk / page_bytes_) return {};
   for (;;) {
     auto slots = ledger_->file->take(pages);
     if (!slots.empty()) return slots;

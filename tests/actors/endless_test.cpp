@@ -1,4 +1,7 @@
 // Endless sessions: past the window, what is said is what a new session would say to the tokens that are still seen.
+#include <atomic>
+#include <latch>
+
 #include "tests/actors/actor_lab.h"
 
 namespace troupe::test {
@@ -132,12 +135,102 @@ TEST(Endless, a_saved_session_goes_on_without_computing_again) {
   EXPECT_EQ(more->cached_tokens, kWindow.seen(110) - 1);
 }
 
-// Each drop gives pages back and asks for others: turns in line must neither starve nor stop the one that runs.
-TEST(Endless, many_in_a_small_pool_all_come_to_their_end) {
+EngineOptions pool_of_pages(std::uint64_t pages) {
   EngineOptions options = lab_options();
   const auto measured = Engine::open(tiny_path(), options);
-  options.kv_memory = 9 * (*measured)->pages()->layout().page_bytes();  // two windows of four pages, and one page
-  ActorLab lab({}, options);
+  options.kv_memory = pages * (*measured)->pages()->layout().page_bytes();
+  return options;
+}
+
+// A sink that gives `credits` back, all in one go, when it has taken `deltas` deltas; -1: never again.
+SinkActor stalling_sink(ActorLab& lab, int deltas, std::vector<std::int32_t> credits, std::atomic<int>& taken) {
+  return lab.system().spawn([=, &taken](SinkActor::pointer self) -> SinkActor::behavior_type {
+    return {[=, &taken](TextDelta&) {
+      if (++taken != deltas) return;
+      const auto session = caf::actor_cast<SessionActor>(caf::actor_cast<caf::actor>(self->current_sender()));
+      for (const std::int32_t credit : credits) self->send(session, credit_atom_v, credit);
+    }};
+  });
+}
+
+// A turn whose every token is a delta of its own.
+Turn one_delta_a_token(ActorLab& lab, std::vector<TokenId> tokens, int max_tokens, int credit) {
+  Turn turn = token_turn(std::move(tokens), max_tokens);
+  turn.sampling = plain_ascii(*lab.engine().text().vocabulary);
+  turn.credit = credit;
+  return turn;
+}
+
+std::vector<TokenId> ascii_from_scratch(ActorLab& lab, std::vector<TokenId> history, int count) {
+  std::vector<TokenId> answer;
+  for (int i = 0; i < count; ++i) {
+    answer.push_back(lab.solo(one_delta_a_token(lab, kWindow.visible(history, 0), 1, 1)).at(0));
+    history.push_back(answer.back());
+  }
+  return answer;
+}
+
+// Parked with a full window: the first credit asks for pages, the next ones come before these are there.
+TEST(Endless, takes_many_credits_at_once_where_its_window_moves) {
+  std::latch may_start(1);
+  std::shared_ptr<Engine> engine;
+  SupervisorOptions options;
+  options.run = [&](std::span<Slice> batch) {
+    may_start.wait();
+    engine->run(batch);
+  };
+  ActorLab lab(options, pool_of_pages(4));
+  engine = lab.shared_engine();
+  std::atomic<int> taken{0};
+  const auto sink = stalling_sink(lab, 24, {1, 1, 100}, taken);
+  auto talks = lab.self()->request(lab.open(endless()), std::chrono::seconds(60), say_atom_v,
+                                   one_delta_a_token(lab, prompt(1, 40), 60, 24), sink);
+  while (lab.engine().pages()->free() > 0) std::this_thread::yield();
+  // Who waits for pages gets them first.
+  auto waits =
+      lab.self()->request(lab.open(endless()), std::chrono::seconds(60), say_atom_v, token_turn(prompt(2, 40), 20));
+  while (lab.describe().waiting == 0) std::this_thread::yield();
+  may_start.count_down();
+  const auto fails = [](caf::error& error) { ADD_FAILURE() << caf::to_string(error); };
+  waits.receive([&](TurnEnd& end) { EXPECT_EQ(end.tokens, from_scratch(lab, prompt(2, 40), 20)); }, fails);
+  talks.receive([&](TurnEnd& end) { EXPECT_EQ(end.tokens, ascii_from_scratch(lab, prompt(1, 40), 60)); }, fails);
+  EXPECT_EQ(lab.describe().batcher_restarts, 0);
+  lab.self()->send_exit(sink, caf::exit_reason::user_shutdown);
+}
+
+// Its window has moved and was computed: that its reader takes no more is nobody else's business.
+TEST(Endless, a_parked_session_holds_up_nobody_who_begins_like_its_window) {
+  ActorLab lab;
+  const SessionActor session = lab.open(endless());
+  std::atomic<int> taken{0};
+  const auto sink = stalling_sink(lab, -1, {}, taken);
+  auto parked = lab.self()->request(session, std::chrono::seconds(60), say_atom_v,
+                                    one_delta_a_token(lab, prompt(1, 40), 60, 30), sink);
+  auto history = with(prompt(1, 40), ascii_from_scratch(lab, prompt(1, 40), 24));
+  ASSERT_EQ(kWindow.dropped(std::ssize(history)), 30);
+  while (taken < 30) std::this_thread::yield();
+  Turn alike = token_turn(kWindow.visible(history, 0), 5);
+  alike.time_limit = std::chrono::seconds(20);
+  const auto end = lab.say(lab.open(), alike);
+  ASSERT_TRUE(end) << end.error().message;
+  EXPECT_EQ(end->tokens, lab.solo(alike));
+  EXPECT_EQ(end->cached_tokens, 32);
+  caf::anon_send(session, stop_atom_v);
+  parked.receive([](TurnEnd& stopped) { EXPECT_EQ(stopped.tokens.size(), 30u); },
+                 [](caf::error& error) { ADD_FAILURE() << caf::to_string(error); });
+  lab.self()->send_exit(sink, caf::exit_reason::user_shutdown);
+}
+
+TEST(Endless, the_end_of_a_turn_tells_what_its_last_token_has_dropped) {
+  ActorLab lab;
+  const auto end = lab.say(lab.open(endless()), token_turn(prompt(1, 40), 24));
+  ASSERT_TRUE(end) << end.error().message;
+  EXPECT_EQ(end->dropped_tokens, kWindow.dropped(64));
+}
+
+// Each drop gives pages back and asks for others: turns in line must neither starve nor stop the one that runs.
+TEST(Endless, many_in_a_small_pool_all_come_to_their_end) {
+  ActorLab lab({}, pool_of_pages(9));  // two windows of four pages, and one page
   std::vector<SessionActor> sessions;
   for (int i = 0; i < 6; ++i) sessions.push_back(lab.open(endless()));
   using Pending = decltype(lab.self()->request(sessions[0], std::chrono::seconds(60), say_atom_v, Turn()));

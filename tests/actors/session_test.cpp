@@ -284,5 +284,28 @@ TEST(Session, refuses_time_limits_that_no_clock_can_count) {
   EXPECT_TRUE(lab.say(lab.open(), turn));
 }
 
+// One that has no reader runs ahead of its text; one whose reader gives credit for one delta does not.
+TEST(Session, counts_the_tokens_before_an_end_alike_whether_it_runs_ahead_or_not) {
+  ActorLab lab;
+  const auto sink = lab.system().spawn([](SinkActor::pointer self) -> SinkActor::behavior_type {
+    return {[self](TextDelta&) {
+      const auto session = caf::actor_cast<SessionActor>(caf::actor_cast<caf::actor>(self->current_sender()));
+      self->send(session, credit_atom_v, std::int32_t{1});
+    }};
+  });
+  Turn turn = token_turn(prompt(1, 10), 9);
+  turn.sampling = SamplingParams::greedy();
+  turn.sampling->logit_bias = {{*lab.engine().text().vocabulary->eos(), 100.0f}};
+  turn.limits.ignore_eos = false;
+  turn.limits.min_tokens = 3;
+  turn.credit = 1;
+  const auto ahead = lab.say(lab.open(), turn);
+  const auto behind = lab.ask<TurnEnd>(lab.open(), say_atom_v, turn, sink);
+  ASSERT_TRUE(ahead && behind);
+  EXPECT_EQ(behind->tokens.size(), 4u);
+  EXPECT_EQ(ahead->tokens, behind->tokens);
+  lab.self()->send_exit(sink, caf::exit_reason::user_shutdown);
+}
+
 }  // namespace
 }  // namespace troupe::test

@@ -152,6 +152,17 @@ TEST(SleepRoom, one_that_is_larger_than_the_memory_goes_to_the_disk_at_once) {
   EXPECT_TRUE(lab.is(large, 2));
 }
 
+TEST(SleepRoom, one_that_no_room_could_hold_costs_nobody_his) {
+  const ScratchFolder folder;
+  const std::size_t page = pool_of(1)->layout().page_bytes();
+  Sleepers lab(disk_in(folder, 0, 2 * page));
+  KvCache small = lab.asleep(1, 32);
+  EXPECT_FALSE(lab.room().put(lab.computed(2, 48)));
+  EXPECT_EQ(lab.room().counters().lost, 0u);
+  ASSERT_TRUE(lab.wake(small));
+  EXPECT_TRUE(lab.is(small, 1));
+}
+
 TEST(SleepRoom, refuses_what_it_has_no_room_for) {
   EXPECT_FALSE(Sleepers(memory_of(0)).room().has_room());
   Sleepers lab(memory_of(pool_of(1)->layout().page_bytes()));
