@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "runtime/kv/token_row.h"
 #include "runtime/snapshot_file.h"
 
 namespace troupe {
@@ -56,50 +57,6 @@ std::string bytes_in(const json& value) {
   }
   return bytes;
 }
-
-// One token's keys and values of one layer: [K | V][kv head][head_dim, scale of i8], in a page and in a file.
-class TokenRow {
- public:
-  TokenRow(const KvLayout& layout, int layer, int slot) : layout_(layout), layer_(layer), slot_(slot) {}
-
-  static std::size_t bytes(const KvLayout& layout) { return layout.layer_bytes() / KvLayout::kPageTokens; }
-  void read(const std::byte* page, std::byte* row) const {
-    each([&](std::size_t at, std::size_t in_row, std::size_t size) { std::memcpy(row + in_row, page + at, size); });
-  }
-  void write(std::byte* page, const std::byte* row) const {
-    each([&](std::size_t at, std::size_t in_row, std::size_t size) { std::memcpy(page + at, row + in_row, size); });
-  }
-
- private:
-  // Only this token's bytes: a launch may be writing the next token's, in the same page.
-  template <class Copy>
-  void each(Copy&& copy) const {
-    const std::size_t element = layout_.element_bytes(), dim = static_cast<std::size_t>(layout_.head_dim);
-    const std::size_t scale = layout_.scale_bytes();
-    const auto slot = static_cast<std::size_t>(slot_);
-    std::size_t in_row = 0;
-    const auto copy_scale = [&](std::size_t head) {
-      copy(head + layout_.scales_at() + scale * slot, in_row, scale);
-      in_row += scale;
-    };
-    for (int head = 0; head < layout_.kv_heads; ++head) {
-      const std::size_t k = layout_.k_offset(layer_, head);
-      for (std::size_t d = 0; d < dim; ++d, in_row += element) {
-        copy(k + element * (d * KvLayout::kPageTokens + slot), in_row, element);
-      }
-      copy_scale(k);
-    }
-    for (int head = 0; head < layout_.kv_heads; ++head) {
-      const std::size_t v = layout_.v_offset(layer_, head);
-      copy(v + element * dim * slot, in_row, element * dim);
-      in_row += element * dim;
-      copy_scale(v);
-    }
-  }
-
-  const KvLayout& layout_;
-  int layer_, slot_;
-};
 
 std::uint64_t payload_bytes(const KvLayout& layout, std::int64_t tokens) {
   return static_cast<std::uint64_t>(layout.layers) * static_cast<std::uint64_t>(tokens) * TokenRow::bytes(layout);

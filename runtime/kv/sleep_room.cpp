@@ -7,6 +7,7 @@
 
 #include "kernels/check.h"
 #include "runtime/fnv.h"
+#include "runtime/kv/token_row.h"
 
 namespace troupe {
 namespace {
@@ -41,7 +42,10 @@ void SleepingKv::leave() {
 }
 
 SleepRoom::SleepRoom(const SleepOptions& options, const PagePool& pool)
-    : options_(options), page_bytes_(pool.layout().page_bytes()), ledger_(std::make_shared<SleepLedger>()) {
+    : options_(options),
+      layout_(pool.layout()),
+      page_bytes_(layout_.page_bytes()),
+      ledger_(std::make_shared<SleepLedger>()) {
   if (options_.memory == SleepOptions::kLikeThePool) {
     options_.memory = static_cast<std::uint64_t>(pool.total()) * page_bytes_;
   }
@@ -61,20 +65,40 @@ std::size_t SleepRoom::bytes_of(const SleepingKv& sleeper) const {
   return static_cast<std::size_t>(pages_for(sleeper.tokens_)) * page_bytes_;
 }
 
+// The pages of the cache's tokens. In place of a last one that is not full stands a copy of its tokens alone: whoever
+// else has the page may be writing behind them.
+PageImage SleepRoom::committed(const KvCache& cache) const {
+  PageImage image{{}, {cache.pages(), cache.pages() + pages_for(cache.length())}};
+  const auto filled = static_cast<int>(cache.length() % KvLayout::kPageTokens);
+  if (filled == 0) return image;
+  image.memory = allocate_host(page_bytes_);
+  copy_tokens(layout_, image.pages.back(), image.memory.data(), filled);
+  image.pages.back() = image.memory.data();
+  return image;
+}
+
 Result<std::shared_ptr<SleepingKv>> SleepRoom::put(const KvCache& cache) {
   TROUPE_CHECK(!cache.asleep() && cache.length() > 0);
   drop_gone(in_memory_);
   drop_gone(on_disk_);
-  auto sleeper = std::make_shared<SleepingKv>(ledger_, cache.length());
+  try {
+    return put_pages(cache.length(), committed(cache).pages.data());
+  } catch (const std::bad_alloc&) {
+    return Error{ErrorCode::out_of_memory, "no memory is left to put a session to sleep"};
+  }
+}
+
+Result<std::shared_ptr<SleepingKv>> SleepRoom::put_pages(std::int64_t tokens, std::byte* const* pages) {
+  auto sleeper = std::make_shared<SleepingKv>(ledger_, tokens);
   const std::uint64_t bytes = bytes_of(*sleeper);
   if (bytes <= options_.memory) {
     make_room_in_memory(bytes);
-    if (put_in_memory(*sleeper, cache.pages())) {
+    if (put_in_memory(*sleeper, pages)) {
       in_memory_.push_back(sleeper);
       return sleeper;
     }
   }
-  const auto put = ledger_->file ? put_on_disk(*sleeper, cache.pages()) : no_disk();
+  const auto put = ledger_->file ? put_on_disk(*sleeper, pages) : no_disk();
   if (!put) return put.error();
   on_disk_.push_back(sleeper);
   return sleeper;

@@ -55,7 +55,7 @@ class SleepingKv {
   std::vector<std::uint64_t> checksums_;  // Fnv64 of each page, while it is on the disk
 };
 
-// The pages of what is asleep, one behind the other in memory of their own.
+// Pages, some or all of them in memory of their own.
 struct PageImage {
   Buffer memory;
   std::vector<std::byte*> pages;
@@ -83,6 +83,8 @@ class SleepRoom {
   using Sleepers = std::deque<std::weak_ptr<SleepingKv>>;  // the oldest first
 
   SleepRoom(const SleepOptions& options, const PagePool& pool);
+  PageImage committed(const KvCache& cache) const;
+  Result<std::shared_ptr<SleepingKv>> put_pages(std::int64_t tokens, std::byte* const* pages);
   bool put_in_memory(SleepingKv& sleeper, std::byte* const* pages);
   Result<void> put_on_disk(SleepingKv& sleeper, std::byte* const* pages);
   void make_room_in_memory(std::uint64_t bytes);
@@ -94,6 +96,7 @@ class SleepRoom {
   static std::shared_ptr<SleepingKv> take_oldest(Sleepers& sleepers);
 
   SleepOptions options_;
+  KvLayout layout_;
   std::size_t page_bytes_;
   std::shared_ptr<SleepLedger> ledger_;
   Sleepers in_memory_, on_disk_;

@@ -2,7 +2,9 @@
 // lost.
 #include "runtime/kv/sleep_room.h"
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <csignal>
 #include <cstring>
 #include <fcntl.h>
@@ -12,6 +14,7 @@
 #include <thread>
 #include <unistd.h>
 
+#include "runtime/kv/token_row.h"
 #include "tests/runtime/pool_of.h"
 #include "tests/support/scratch_folder.h"
 
@@ -49,9 +52,11 @@ class Sleepers {
     return cache;
   }
   bool is(const KvCache& cache, int which) const {
-    for (std::int64_t i = 0; i < pages_for(cache.length()); ++i) {
-      const std::string page(page_bytes(), static_cast<char>(tag(which, i)));
-      if (std::memcmp(cache.pages()[i], page.data(), page.size()) != 0) return false;
+    std::vector<std::byte> row(TokenRow::bytes(pool_->layout()));
+    for (std::int64_t at = 0; at < cache.length(); ++at) {
+      const std::int64_t page = at / KvLayout::kPageTokens;
+      TokenRow(pool_->layout(), 0, static_cast<int>(at % KvLayout::kPageTokens)).read(cache.pages()[page], row.data());
+      if (std::ranges::count(row, tag(which, page)) != std::ssize(row)) return false;
     }
     return true;
   }
@@ -251,6 +256,36 @@ TEST(SleepRoom, a_sleeping_cache_is_not_lent_and_keeps_no_page_it_does_not_need)
   cache.shrink_to_fit(40);
   EXPECT_EQ(lab.pool().used(), 0);
   EXPECT_TRUE(cache.asleep());
+}
+
+// A fork's origin, or a launch that was withdrawn, writes on in the last page. The thread sanitizer is a judge here
+// too.
+TEST(SleepRoom, copies_nothing_behind_the_last_token) {
+  const ScratchFolder folder;
+  for (const SleepOptions& options : {memory_of(1 << 20), disk_in(folder)}) {
+    Sleepers lab(options);
+    const KvCache origin = lab.computed(1, 40);
+    KvCache cache = origin.fork(40);
+    std::byte* const page = origin.pages()[2];
+    std::atomic<bool> stop = false;
+    std::jthread writer([&] {
+      const TokenRow next(lab.pool().layout(), 0, 40 % KvLayout::kPageTokens);
+      std::vector<std::byte> row(TokenRow::bytes(lab.pool().layout()));
+      for (int i = 0; !stop; ++i) {
+        std::ranges::fill(row, static_cast<std::byte>(i));
+        next.write(page, row.data());
+      }
+    });
+    for (int round = 0; round < 20; ++round) {
+      auto copy = lab.room().put(cache);
+      ASSERT_TRUE(copy);
+      KvCache woken = cache.fork(40);
+      woken.fall_asleep(std::move(*copy));
+      ASSERT_TRUE(lab.wake(woken));
+      EXPECT_TRUE(lab.is(woken, 1));
+    }
+    stop = true;
+  }
 }
 
 TEST(SleepRoom, shows_the_pages_of_a_sleeper_to_whoever_saves_it) {
