@@ -63,7 +63,8 @@ void SessionState::tell_freed(std::uint64_t turn) {
 // Others may begin with what is committed here. Whoever waits for this session's prompt is told.
 void SessionState::publish() {
   if (!cache_.computed_here()) return;
-  home_.prefixes->publish(settings_.key, visible(0), cache_.full_pages());
+  if (dropped_ > 0) return home_.prefixes->publish(settings_.key, visible(0), cache_.full_pages());
+  home_.prefixes->publish(settings_.key, conversation_.tokens(), cache_.full_pages());  // without a copy
 }
 
 void SessionState::publish_prompt() {

@@ -41,12 +41,12 @@ Error called_inside() {
           "a blocking call from inside an actor of the host: send messages instead (actors/spawn.h)"};
 }
 
-SupervisorOptions supervision(const HostOptions& host, std::shared_ptr<SleepRoom> sleep_room) {
+SupervisorOptions supervision(const HostOptions& host, KeyWeights weights, std::shared_ptr<SleepRoom> sleep_room) {
   SupervisorOptions options;
   options.sleep_room = std::move(sleep_room);
   options.fuse = host.fuse;
   options.prefix_memory = host.prefix_memory;
-  options.weights = *KeyWeights::of(host.key_weights);  // Host::open has looked at them
+  options.weights = std::move(weights);
   return options;
 }
 
@@ -90,13 +90,11 @@ double mean_logprob(const TurnEnd& end) {
 }  // namespace
 
 struct Host::State {
-  State(std::shared_ptr<Engine> engine, const HostOptions& host_options, std::shared_ptr<SleepRoom> sleep_room)
-      : options(host_options),
-        system(config),
-        actor(spawn_supervisor(system, std::move(engine), supervision(host_options, std::move(sleep_room)))) {}
+  State(std::shared_ptr<Engine> engine, SupervisorOptions options, std::chrono::milliseconds limit)
+      : drain_limit(limit), system(config), actor(spawn_supervisor(system, std::move(engine), std::move(options))) {}
   ~State();
 
-  HostOptions options;
+  std::chrono::milliseconds drain_limit;
   Config config;
   caf::actor_system system;
   HostControl actor;
@@ -121,7 +119,7 @@ struct Host::State {
 // Turns may end in peace for a while; then everything goes. The actor system's own destructor waits for all actors.
 Host::State::~State() {
   caf::scoped_actor self{system};
-  self->request(actor, options.drain_limit + std::chrono::seconds(1), drain_atom_v, caf::timespan(options.drain_limit))
+  self->request(actor, drain_limit + std::chrono::seconds(1), drain_atom_v, caf::timespan(drain_limit))
       .receive([](bool) {}, [](caf::error&) {});
   self->send_exit(actor, caf::exit_reason::user_shutdown);
   self->wait_for(actor);
@@ -265,13 +263,15 @@ Host::~Host() = default;
 
 Result<Host> Host::open(const std::string& model_path, const HostOptions& options) {
   if (inside_actor_thread) return called_inside();
-  if (auto weights = KeyWeights::of(options.key_weights); !weights) return weights.error();
+  auto weights = KeyWeights::of(options.key_weights);
+  if (!weights) return weights.error();
   auto engine = Engine::open(model_path, options.engine);
   if (!engine) return engine.error();
   auto sleep_room = SleepRoom::open(options.sleep, *(*engine)->pages());
   if (!sleep_room) return sleep_room.error();
   try {
-    return Host(std::make_shared<State>(std::move(*engine), options, std::move(*sleep_room)));
+    return Host(std::make_shared<State>(
+        std::move(*engine), supervision(options, std::move(*weights), std::move(*sleep_room)), options.drain_limit));
   } catch (const std::system_error& refused) {
     return Error{ErrorCode::io, "the host cannot start its threads (" + refused.code().message() +
                                     "): raise the system's limit (ulimit -u, ulimit -v, a container's limit of "

@@ -157,21 +157,13 @@ Conversation::Parts parts_of(const json& header) {
   return parts;
 }
 
-// Where a cache's tokens stand: in its pages, or, while it sleeps, in memory that is made for the file.
-struct PagesToSave {
-  std::int64_t tokens = 0;
-  std::byte* const* at = nullptr;
-  PageImage image{};
-};
-
-Result<PagesToSave> pages_of(const SnapshotHome& home, const KvCache& cache) {
-  if (!cache.asleep()) return PagesToSave{cache.length(), cache.pages()};
+// Where a cache's tokens stand: in its pages, or, while it sleeps, in memory that is made for the file. No pages: there
+// are no tokens, or they slept and were lost.
+Result<PageImage> pages_of(const SnapshotHome& home, const KvCache& cache) {
+  if (!cache.asleep()) return PageImage{{}, {cache.pages(), cache.pages() + pages_for(cache.length())}};
   auto image = home.sleep_room->image(*cache.sleeper());
-  if (!image && image.error().code == ErrorCode::not_found) return PagesToSave{};
-  if (!image) return image.error();
-  PagesToSave pages{cache.length(), nullptr, std::move(*image)};
-  pages.at = pages.image.pages.data();
-  return pages;
+  if (!image && image.error().code == ErrorCode::not_found) return PageImage{};
+  return image;
 }
 
 // A cache with pages for so many tokens; empty where there is no room.
@@ -252,9 +244,9 @@ Result<void> save_snapshot(const std::string& path, const SnapshotHome& home, co
                            const Conversation& conversation, const KvCache& cache) {
   const KvLayout& layout = home.pages->layout();
   try {
-    auto pages = pages_of(home, cache);
-    if (!pages) return pages.error();
-    const std::int64_t tokens = pages->tokens;
+    auto image = pages_of(home, cache);
+    if (!image) return image.error();
+    const std::int64_t tokens = image->pages.empty() ? 0 : cache.length();
     const std::string header = header_of(home, settings, conversation.parts(), tokens);
     return write_snapshot_file(path, header, payload_bytes(layout, tokens), [&](const WritePart& write) {
       constexpr std::size_t kPart = std::size_t{1} << 20;
@@ -262,7 +254,8 @@ Result<void> save_snapshot(const std::string& path, const SnapshotHome& home, co
       std::vector<std::byte> rows;
       for (RowOrder order{tokens}; order.next < tokens * layout.layers; ++order.next) {
         rows.resize(rows.size() + size);
-        TokenRow(layout, order.layer(), order.slot()).read(pages->at[order.page()], rows.data() + rows.size() - size);
+        TokenRow(layout, order.layer(), order.slot())
+            .read(image->pages[static_cast<std::size_t>(order.page())], rows.data() + rows.size() - size);
         if (rows.size() < kPart && order.next + 1 < tokens * layout.layers) continue;
         if (!write({reinterpret_cast<const char*>(rows.data()), rows.size()})) return;
         rows.clear();

@@ -6,6 +6,7 @@
 #include "kernels/check.h"
 
 namespace troupe {
+
 void StepQueue::push(Step step, StepAnswer answer) {
   TROUPE_CHECK(!step.tokens.empty());
   awaited_.erase(step.session);
