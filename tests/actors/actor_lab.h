@@ -17,6 +17,7 @@
 #include "tests/support/test_kv_type.h"
 #include "tests/support/test_scale.h"
 #include "tests/support/tiny_model.h"
+#include "tests/support/tokens.h"
 
 namespace troupe::test {
 
@@ -43,6 +44,14 @@ inline EngineOptions lab_options() {
   options.kv_type = kv_type_under_test();
   options.kv_memory = std::uint64_t{8} << 20;
   options.poison_pages = true;
+  return options;
+}
+
+// With so many pages.
+inline EngineOptions lab_options(std::int64_t pages) {
+  EngineOptions options = lab_options();
+  const auto measured = Engine::open(tiny_path(), options);
+  options.kv_memory = static_cast<std::uint64_t>(pages) * (*measured)->pages()->layout().page_bytes();
   return options;
 }
 

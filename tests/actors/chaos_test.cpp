@@ -18,16 +18,10 @@ SinkActor spawn_silent_sink(caf::actor_system& system) {
 class Chaos {
  public:
   explicit Chaos(unsigned seed)
-      : lab_({}, options(), long_path()), random_(seed), silent_(spawn_silent_sink(lab_.system())) {}
+      : lab_({}, lab_options(kPages), long_path()), random_(seed), silent_(spawn_silent_sink(lab_.system())) {}
 
   // 1,792 tokens. The neighbour holds up to 25 pages; a turn of 1,710 tokens needs 107 and has to wait for it.
   static constexpr int kPages = 112;
-  static EngineOptions options() {
-    EngineOptions options = lab_options();
-    options.kv_memory =
-        kPages * KvLayout{.layers = 2, .kv_heads = 2, .head_dim = 16, .type = options.kv_type}.page_bytes();
-    return options;
-  }
 
   void run(int hits) {
     const std::int64_t baseline = lab_.engine().pages()->free();

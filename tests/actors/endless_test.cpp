@@ -15,11 +15,6 @@ OpenSession endless(TokenWindow window = kWindow) {
   return opening;
 }
 
-std::vector<TokenId> with(std::vector<TokenId> a, const std::vector<TokenId>& b) {
-  a.insert(a.end(), b.begin(), b.end());
-  return a;
-}
-
 // The truth, token by token: each is what a new sequence of the seen tokens gives.
 std::vector<TokenId> from_scratch(ActorLab& lab, std::vector<TokenId> history, int count) {
   std::vector<TokenId> answer;
@@ -49,11 +44,11 @@ TEST(Endless, goes_on_over_many_turns_and_a_prompt_longer_than_the_window) {
   std::vector<TokenId> history;
   for (const int tokens : {10, 30, 200, 1, 63}) {
     const auto said = prompt(tokens, tokens);
-    history = with(history, said);
+    history = joined(history, said);
     const auto end = lab.say(session, token_turn(said, 20));
     ASSERT_TRUE(end) << end.error().message;
     EXPECT_EQ(end->tokens, from_scratch(lab, history, 20)) << tokens;
-    history = with(history, end->tokens);
+    history = joined(history, end->tokens);
     EXPECT_EQ(end->dropped_tokens, kWindow.dropped(std::ssize(history)));
   }
   EXPECT_EQ(lab.ask<Transcript>(session, transcript_atom_v)->tokens, history);
@@ -69,14 +64,14 @@ TEST(Endless, a_hundred_windows_need_the_pages_of_one) {
     const auto said = prompt(i, 3);
     const auto end = lab.say(session, token_turn(said, static_cast<int>(kWindow.tokens) - 3));
     ASSERT_TRUE(end) << end.error().message;
-    history = with(with(history, said), end->tokens);
+    history = joined(joined(history, said), end->tokens);
     most = std::max(most, lab.engine().pages()->used() - lab.describe().prefixes.pages);
   }
   EXPECT_LE(most, pages_for(kWindow.tokens));
   promise("C16", with_commas(windows) + " windows of " + with_commas(kWindow.tokens) + " tokens in " +
                      with_commas(pages_for(kWindow.tokens)) + " pages");
   const auto last = lab.say(session, token_turn(prompt(7, 3), 5));
-  EXPECT_EQ(last->tokens, from_scratch(lab, with(history, prompt(7, 3)), 5));
+  EXPECT_EQ(last->tokens, from_scratch(lab, joined(history, prompt(7, 3)), 5));
 }
 
 TEST(Endless, tells_its_reader_what_the_model_sees_no_more) {
@@ -107,14 +102,14 @@ TEST(Endless, forks_on_both_sides_of_a_drop_go_on_as_if_alone) {
   const auto said = prompt(3, 50);
   const auto end = lab.say(session, token_turn(said, 60));
   ASSERT_TRUE(end);
-  const auto history = with(said, end->tokens);
+  const auto history = joined(said, end->tokens);
   for (const std::int64_t at : {2, 30, 62, 63, 64, 65, 93, 94, 95, 109, 110}) {
     const auto branch = lab.ask<SessionActor>(lab.host(), fork_atom_v, session, at);
     ASSERT_TRUE(branch);
     const std::vector<TokenId> past(history.begin(), history.begin() + at);
     const auto more = lab.say(*branch, token_turn(prompt(9, 2), 40));
     ASSERT_TRUE(more) << more.error().message;
-    EXPECT_EQ(more->tokens, from_scratch(lab, with(past, prompt(9, 2)), 40)) << at;
+    EXPECT_EQ(more->tokens, from_scratch(lab, joined(past, prompt(9, 2)), 40)) << at;
   }
 }
 
@@ -131,15 +126,8 @@ TEST(Endless, a_saved_session_goes_on_without_computing_again) {
   ASSERT_TRUE(loaded) << loaded.error().message;
   const auto more = other.say(*loaded, token_turn(prompt(4, 2), 50));
   ASSERT_TRUE(more);
-  EXPECT_EQ(more->tokens, from_scratch(lab, with(with(said, end->tokens), prompt(4, 2)), 50));
+  EXPECT_EQ(more->tokens, from_scratch(lab, joined(joined(said, end->tokens), prompt(4, 2)), 50));
   EXPECT_EQ(more->cached_tokens, kWindow.seen(110) - 1);
-}
-
-EngineOptions pool_of_pages(std::uint64_t pages) {
-  EngineOptions options = lab_options();
-  const auto measured = Engine::open(tiny_path(), options);
-  options.kv_memory = pages * (*measured)->pages()->layout().page_bytes();
-  return options;
 }
 
 // A sink that gives `credits` back, all in one go, when it has taken `deltas` deltas; -1: never again.
@@ -179,7 +167,7 @@ TEST(Endless, takes_many_credits_at_once_where_its_window_moves) {
     may_start.wait();
     engine->run(batch);
   };
-  ActorLab lab(options, pool_of_pages(4));
+  ActorLab lab(options, lab_options(4));
   engine = lab.shared_engine();
   std::atomic<int> taken{0};
   const auto sink = stalling_sink(lab, 24, {1, 1, 100}, taken);
@@ -206,7 +194,7 @@ TEST(Endless, a_parked_session_holds_up_nobody_who_begins_like_its_window) {
   const auto sink = stalling_sink(lab, -1, {}, taken);
   auto parked = lab.self()->request(session, std::chrono::seconds(60), say_atom_v,
                                     one_delta_a_token(lab, prompt(1, 40), 60, 30), sink);
-  auto history = with(prompt(1, 40), ascii_from_scratch(lab, prompt(1, 40), 24));
+  auto history = joined(prompt(1, 40), ascii_from_scratch(lab, prompt(1, 40), 24));
   ASSERT_EQ(kWindow.dropped(std::ssize(history)), 30);
   while (taken < 30) std::this_thread::yield();
   Turn alike = token_turn(kWindow.visible(history, 0), 5);
@@ -230,7 +218,7 @@ TEST(Endless, the_end_of_a_turn_tells_what_its_last_token_has_dropped) {
 
 // Each drop gives pages back and asks for others: turns in line must neither starve nor stop the one that runs.
 TEST(Endless, many_in_a_small_pool_all_come_to_their_end) {
-  ActorLab lab({}, pool_of_pages(9));  // two windows of four pages, and one page
+  ActorLab lab({}, lab_options(9));  // two windows of four pages, and one page
   std::vector<SessionActor> sessions;
   for (int i = 0; i < 6; ++i) sessions.push_back(lab.open(endless()));
   using Pending = decltype(lab.self()->request(sessions[0], std::chrono::seconds(60), say_atom_v, Turn()));
@@ -256,16 +244,16 @@ TEST(Endless, a_stopped_turn_keeps_what_was_said) {
   auto running = lab.self()->request(session, std::chrono::seconds(60), say_atom_v, token_turn(prompt(2, 5), 0));
   while (lab.ask<LaunchStats>(lab.host(), stats_atom_v)->rows < 300) std::this_thread::yield();
   caf::anon_send(session, stop_atom_v);
-  auto history = with(prompt(1, 50), first->tokens);
+  auto history = joined(prompt(1, 50), first->tokens);
   running.receive(
       [&](TurnEnd& end) {
         EXPECT_EQ(end.reason, FinishReason::cancelled);
-        history = with(with(history, prompt(2, 5)), end.tokens);
+        history = joined(joined(history, prompt(2, 5)), end.tokens);
       },
       [](caf::error& error) { ADD_FAILURE() << caf::to_string(error); });
   const auto next = lab.say(session, token_turn(prompt(3, 2), 10));
   ASSERT_TRUE(next);
-  EXPECT_EQ(next->tokens, from_scratch(lab, with(history, prompt(3, 2)), 10));
+  EXPECT_EQ(next->tokens, from_scratch(lab, joined(history, prompt(3, 2)), 10));
 }
 
 TEST(Endless, a_window_that_does_not_fit_the_context_is_refused) {

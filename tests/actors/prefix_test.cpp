@@ -152,10 +152,7 @@ TEST(Prefix, other_keys_find_nothing) {
 }
 
 TEST(Prefix, what_only_the_index_holds_is_given_back_when_pages_are_wanted) {
-  EngineOptions small = lab_options();
-  const auto measured = Engine::open(tiny_path(), lab_options());
-  small.kv_memory = 40 * (*measured)->pages()->layout().page_bytes();
-  ActorLab lab({}, small);
+  ActorLab lab({}, lab_options(40));
   for (int i = 0; i < 10; ++i) {
     const SessionActor session = lab.open();
     const Turn turn = token_turn(prompt(i, 300), 12);

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "tests/actors/actor_lab.h"
+#include "tests/support/sampling.h"
 
 namespace troupe::test {
 namespace {
@@ -38,27 +39,7 @@ TEST(Records, carry_every_float_as_its_bits) {
 }
 
 TEST(Records, carry_every_rule_of_sampling) {
-  const SamplingParams all{.temperature = 0.9f,
-                           .top_k = 7,
-                           .top_p = 0.8f,
-                           .min_p = 0.01f,
-                           .repetition_penalty = 1.1f,
-                           .frequency_penalty = 0.2f,
-                           .presence_penalty = 0.3f,
-                           .logit_bias = {{1, 2.5f}},
-                           .seed = 11,
-                           .dynatemp_range = 0.4f,
-                           .dynatemp_exponent = 1.5f,
-                           .typical_p = 0.7f,
-                           .xtc_probability = 0.6f,
-                           .xtc_threshold = 0.15f,
-                           .dry_multiplier = 0.8f,
-                           .dry_base = 1.9f,
-                           .dry_allowed_length = 3,
-                           .dry_sequence_breakers = {"\n", "\xff"},
-                           .mirostat = 2,
-                           .mirostat_tau = 4.5f,
-                           .mirostat_eta = 0.05f};
+  const SamplingParams all = every_rule();
   EXPECT_EQ(through_the_wire(all), all);
   EXPECT_EQ(through_the_wire(Sampled{.token = 3, .surprise = 1.5f}).surprise, 1.5f);
 }

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <latch>
 
-#include "tests/actors/actor_lab.h"
+#include "tests/actors/talker.h"
 
 namespace troupe::test {
 namespace {
@@ -12,44 +12,16 @@ constexpr std::size_t kPageBytes = 4 * 1024;  // of the tiny model, at most
 
 const SleepOptions kPlenty{.memory = 1000 * kPageBytes};
 
-EngineOptions pool_of_pages(std::int64_t pages) {
-  EngineOptions options = lab_options();
-  const auto measured = Engine::open(tiny_path(), options);
-  options.kv_memory = static_cast<std::uint64_t>(pages) * (*measured)->pages()->layout().page_bytes();
-  return options;
-}
-
 SupervisorOptions nothing_shared() {
   SupervisorOptions options;
   options.prefix_memory = 0;  // what a turn need not compute again was asleep, not found
   return options;
 }
 
-std::vector<TokenId> both(std::vector<TokenId> a, const std::vector<TokenId>& b) {
-  a.insert(a.end(), b.begin(), b.end());
-  return a;
+// Of a past of so many tokens: all but the last sampled one, which nobody has computed yet.
+std::int64_t all_cached(std::int64_t before) {
+  return before - 1;
 }
-
-// A session whose history is known, so that every turn is compared with what it must be.
-struct Talker {
-  SessionActor session;
-  std::vector<TokenId> history{};
-  std::int64_t cached = 0;  // in its last turn
-
-  void turn(ActorLab& lab, int which, int tokens = 9) {
-    const std::vector<TokenId> said = prompt(which, tokens);
-    const std::int64_t before = std::ssize(history);
-    history = both(history, said);
-    const auto end = lab.say(session, token_turn(said, 6));
-    ASSERT_TRUE(end) << end.error().message;
-    EXPECT_EQ(end->tokens, lab.solo(token_turn(history, 6)));
-    cached = end->cached_tokens;
-    EXPECT_LE(cached, before);
-    history = both(history, end->tokens);
-  }
-  // All but the last sampled token, which nobody has computed yet.
-  std::int64_t all_cached(std::int64_t history_before) const { return history_before - 1; }
-};
 
 // Three talkers of 6 pages in 12: whoever speaks sends another to sleep.
 SleepCounters three_keep_talking(ActorLab& lab) {
@@ -60,7 +32,7 @@ SleepCounters three_keep_talking(ActorLab& lab) {
     for (std::size_t i = 0; i < 3; ++i) {
       const auto before = std::ssize(talkers[i].history);
       talkers[i].turn(lab, 10 * round + static_cast<int>(i), 3);
-      EXPECT_EQ(talkers[i].cached, talkers[i].all_cached(before)) << "round " << round << ", talker " << i;
+      EXPECT_EQ(talkers[i].cached, all_cached(before)) << "round " << round << ", talker " << i;
     }
   }
   const SleepCounters now = lab.describe().sleepers;
@@ -70,19 +42,19 @@ SleepCounters three_keep_talking(ActorLab& lab) {
 }
 
 TEST(SleepingSession, wakes_from_memory_without_computing_its_past) {
-  ActorLab lab(nothing_shared(), pool_of_pages(13), tiny_path(), kPlenty);
+  ActorLab lab(nothing_shared(), lab_options(13), tiny_path(), kPlenty);
   EXPECT_GT(three_keep_talking(lab).in_memory, 0);
 }
 
 TEST(SleepingSession, wakes_from_a_disk_without_computing_its_past) {
   const ScratchFolder folder;
-  ActorLab lab(nothing_shared(), pool_of_pages(13), tiny_path(), SleepOptions{.memory = 0, .folder = folder.path()});
+  ActorLab lab(nothing_shared(), lab_options(13), tiny_path(), SleepOptions{.memory = 0, .folder = folder.path()});
   EXPECT_GT(three_keep_talking(lab).on_disk, 0);
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
 TEST(SleepingSession, one_that_was_lost_computes_its_past_again_to_the_same_bits) {
-  ActorLab lab(nothing_shared(), pool_of_pages(13), tiny_path(), SleepOptions{.memory = 7 * kPageBytes});
+  ActorLab lab(nothing_shared(), lab_options(13), tiny_path(), SleepOptions{.memory = 7 * kPageBytes});
   std::vector<Talker> talkers;
   for (int i = 0; i < 6; ++i) talkers.push_back({lab.open()});
   for (int round = 0; round < 3; ++round) {
@@ -95,14 +67,14 @@ TEST(SleepingSession, one_that_was_lost_computes_its_past_again_to_the_same_bits
 
 TEST(SleepingSession, ten_times_more_than_pages_fit_keep_talking_from_memory_and_disk) {
   const ScratchFolder folder;
-  ActorLab lab({}, pool_of_pages(40), tiny_path(), SleepOptions{.memory = 60 * kPageBytes, .folder = folder.path()});
+  ActorLab lab({}, lab_options(40), tiny_path(), SleepOptions{.memory = 60 * kPageBytes, .folder = folder.path()});
   std::vector<Talker> talkers;
   for (int i = 0; i < 60; ++i) talkers.push_back({lab.open()});
   for (int round = 0; round < 3; ++round) {
     for (std::size_t i = 0; i < talkers.size(); ++i) {
       const auto before = std::ssize(talkers[i].history);
       talkers[i].turn(lab, static_cast<int>(100 * round + static_cast<int>(i)), round == 0 ? 90 : 9);
-      EXPECT_EQ(talkers[i].cached, round == 0 ? 0 : talkers[i].all_cached(before));
+      EXPECT_EQ(talkers[i].cached, round == 0 ? 0 : all_cached(before));
       ASSERT_FALSE(testing::Test::HasFailure()) << "round " << round << ", session " << i;
     }
   }
@@ -114,7 +86,7 @@ TEST(SleepingSession, ten_times_more_than_pages_fit_keep_talking_from_memory_and
 
 TEST(SleepingSession, is_forked_and_saved_in_its_sleep) {
   const ScratchFolder folder;
-  ActorLab lab(nothing_shared(), pool_of_pages(13), tiny_path(), kPlenty);
+  ActorLab lab(nothing_shared(), lab_options(13), tiny_path(), kPlenty);
   Talker sleeper{lab.open()}, other{lab.open()};
   sleeper.turn(lab, 1, 70);
   other.turn(lab, 2, 150);  // 10 pages
@@ -128,15 +100,15 @@ TEST(SleepingSession, is_forked_and_saved_in_its_sleep) {
   caf::anon_send(other.session, close_atom_v);
   const auto before = std::ssize(sleeper.history);
   branch.turn(lab, 5, 3);
-  EXPECT_EQ(branch.cached, branch.all_cached(before));
+  EXPECT_EQ(branch.cached, all_cached(before));
   sleeper.turn(lab, 6, 3);
-  EXPECT_EQ(sleeper.cached, sleeper.all_cached(before));
+  EXPECT_EQ(sleeper.cached, all_cached(before));
   caf::anon_send(branch.session, close_atom_v);
   const auto opened = lab.ask<SessionActor>(lab.host(), load_atom_v, folder.file("asleep"));
   ASSERT_TRUE(opened) << opened.error().message;
   loaded.session = *opened;
   loaded.turn(lab, 7, 3);
-  EXPECT_EQ(loaded.cached, loaded.all_cached(before));
+  EXPECT_EQ(loaded.cached, all_cached(before));
 }
 
 TEST(SleepingSession, a_turn_that_is_stopped_in_line_leaves_the_sleeper_asleep) {
@@ -148,7 +120,7 @@ TEST(SleepingSession, a_turn_that_is_stopped_in_line_leaves_the_sleeper_asleep) 
     if (closed) may_end.wait();
     engine->run(batch);
   };
-  ActorLab lab(options, pool_of_pages(13), tiny_path(), kPlenty);
+  ActorLab lab(options, lab_options(13), tiny_path(), kPlenty);
   engine = lab.shared_engine();
   Talker sleeper{lab.open()}, other{lab.open()};
   sleeper.turn(lab, 1, 70);
@@ -169,7 +141,7 @@ TEST(SleepingSession, a_turn_that_is_stopped_in_line_leaves_the_sleeper_asleep) 
                [](caf::error& error) { ADD_FAILURE() << caf::to_string(error); });
   const auto before = std::ssize(sleeper.history);
   sleeper.turn(lab, 6, 3);
-  EXPECT_EQ(sleeper.cached, sleeper.all_cached(before));
+  EXPECT_EQ(sleeper.cached, all_cached(before));
 }
 
 }  // namespace

@@ -1,40 +1,14 @@
 // To own pages is not to pin them: idle sessions make room, and nobody can tell from their answers.
 #include <latch>
 
-#include "tests/actors/actor_lab.h"
+#include "tests/actors/talker.h"
 
 namespace troupe::test {
 namespace {
 
-EngineOptions room_for(std::int64_t pages) {
-  EngineOptions options = lab_options();
-  const auto measured = Engine::open(tiny_path(), options);
-  options.kv_memory = static_cast<std::uint64_t>(pages) * (*measured)->pages()->layout().page_bytes();
-  return options;
-}
-
-std::vector<TokenId> joined(std::vector<TokenId> a, const std::vector<TokenId>& b) {
-  a.insert(a.end(), b.begin(), b.end());
-  return a;
-}
-
-// Each session's history, and what every further turn must answer.
-struct Talk {
-  SessionActor session;
-  std::vector<TokenId> history;
-  void turn(ActorLab& lab, int which) {
-    const std::vector<TokenId> said = prompt(which, 9);
-    history = joined(history, said);
-    const auto end = lab.say(session, token_turn(said, 6));
-    ASSERT_TRUE(end) << end.error().message;
-    EXPECT_EQ(end->tokens, lab.solo(token_turn(history, 6)));
-    history = joined(history, end->tokens);
-  }
-};
-
 TEST(Sleep, ten_times_more_idle_sessions_than_pages_keep_talking) {
-  ActorLab lab({}, room_for(40));  // each session holds 3 to 8 pages
-  std::vector<Talk> talks;
+  ActorLab lab({}, lab_options(40));  // each session holds 3 to 8 pages
+  std::vector<Talker> talks;
   for (int i = 0; i < 60; ++i) talks.push_back({lab.open(), prompt(i, 0)});
   for (int round = 0; round < 3; ++round) {
     for (std::size_t i = 0; i < talks.size(); ++i) {
@@ -48,8 +22,8 @@ TEST(Sleep, ten_times_more_idle_sessions_than_pages_keep_talking) {
 
 TEST(Sleep, the_longest_idle_goes_first_and_what_is_left_of_it_is_found_again) {
   SupervisorOptions options;
-  ActorLab lab(options, room_for(20));
-  Talk early{lab.open(), {}}, late{lab.open(), {}};
+  ActorLab lab(options, lab_options(20));
+  Talker early{lab.open(), {}}, late{lab.open(), {}};
   ASSERT_TRUE(lab.say(early.session, token_turn(prompt(1, 90), 6)));
   ASSERT_TRUE(lab.say(late.session, token_turn(prompt(2, 90), 6)));
   // 2 x 6 pages are held; a turn of 10 wants two more than are free, and the next turn of the late one wants another.
@@ -61,7 +35,7 @@ TEST(Sleep, the_longest_idle_goes_first_and_what_is_left_of_it_is_found_again) {
 }
 
 TEST(Sleep, overlapping_turns_of_all_complete) {
-  ActorLab lab({}, room_for(24));
+  ActorLab lab({}, lab_options(24));
   std::vector<SessionActor> sessions;
   for (int i = 0; i < 30; ++i) sessions.push_back(lab.open());
   for (int round = 0; round < 3; ++round) {
@@ -83,8 +57,8 @@ TEST(Sleep, overlapping_turns_of_all_complete) {
 TEST(Sleep, works_without_an_index_too) {
   SupervisorOptions options;
   options.prefix_memory = 0;
-  ActorLab lab(options, room_for(12));
-  std::vector<Talk> talks;
+  ActorLab lab(options, lab_options(12));
+  std::vector<Talker> talks;
   for (int i = 0; i < 8; ++i) talks.push_back({lab.open(), {}});
   for (int round = 0; round < 4; ++round) {
     for (std::size_t i = 0; i < talks.size(); ++i)
@@ -102,7 +76,7 @@ TEST(Sleep, a_turn_that_finds_its_beginning_but_no_room_waits_and_the_house_goes
     if (closed) may_end.wait();
     engine->run(batch);
   };
-  ActorLab lab(options, room_for(10));
+  ActorLab lab(options, lab_options(10));
   engine = lab.shared_engine();
   const SessionActor first = lab.open();
   ASSERT_TRUE(lab.say(first, token_turn(prompt(77, 50), 2)));
@@ -124,7 +98,7 @@ TEST(Sleep, a_turn_that_finds_its_beginning_but_no_room_waits_and_the_house_goes
 
 TEST(Sleep, sessions_that_were_loaded_or_forked_make_room_before_their_first_turn) {
   const ScratchFolder folder;
-  ActorLab lab({}, room_for(12));
+  ActorLab lab({}, lab_options(12));
   Turn eight_pages = token_turn(prompt(2, 120), 6);
   eight_pages.time_limit = std::chrono::seconds(30);
   const SessionActor origin = lab.open();
@@ -140,7 +114,7 @@ TEST(Sleep, sessions_that_were_loaded_or_forked_make_room_before_their_first_tur
 }
 
 TEST(Sleep, a_session_that_was_planning_when_it_was_asked_makes_room_afterwards) {
-  ActorLab lab({}, room_for(12));
+  ActorLab lab({}, lab_options(12));
   // Rendering four megabytes takes the text actor a while; the prompt is then refused as too long.
   const SessionActor slow = lab.open({.system = std::string(4'000'000, 'y'), .past = {}, .sampling = {}, .key = {}});
   ASSERT_TRUE(lab.say(slow, token_turn(prompt(1, 90), 6)));

@@ -171,10 +171,7 @@ class Blocker {
 
 // The host's grant for a turn and the word that this turn was stopped cross each other.
 TEST(Supervisor, a_grant_that_comes_too_late_does_no_harm_to_the_sessions_next_turn) {
-  EngineOptions small = lab_options();
-  const auto measured = Engine::open(tiny_path(), lab_options());
-  small.kv_memory = 20 * (*measured)->pages()->layout().page_bytes();
-  ActorLab lab({}, small);
+  ActorLab lab({}, lab_options(20));
   const SessionActor session = lab.open(), other = lab.open();
   KvCache hold(lab.engine().pages()), some(lab.engine().pages());
   ASSERT_TRUE(hold.reserve(14 * 16) && some.reserve(4 * 16));

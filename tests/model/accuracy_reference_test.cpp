@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "runtime/perplexity.h"
-#include "tests/runtime/engine_lab.h"
+#include "tests/model/default_model.h"
 #include "tests/support/test_scale.h"
 
 namespace troupe {
@@ -73,15 +73,13 @@ json read_json(const std::string& name) {
 class Accuracy : public ::testing::TestWithParam<Bounds> {
  protected:
   void SetUp() override {
-    const char* path = std::getenv("TROUPE_MODEL");
-    ASSERT_NE(path, nullptr) << "set TROUPE_MODEL to the default model's file";
     EngineOptions options;
     options.context = 2048;
     options.kv_memory = std::uint64_t{256} << 20;
     const bool float32 = std::string_view(GetParam().name) == "float32";
     options.expand_to_f32 = float32;
     options.kv_type = float32 ? KvType::f32 : KvType::f16;
-    engine_ = test::open_engine(path, options);
+    engine_ = test::open_default_model(options);
     vocabulary_ = static_cast<std::size_t>(engine_->shape().vocabulary);
   }
 

@@ -2,13 +2,11 @@
 // predict nearly as well as a window that is computed anew for every single token. TROUPE_MODEL names the model's file.
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
-#include <fstream>
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "runtime/perplexity.h"
 #include "runtime/token_window.h"
+#include "tests/model/default_model.h"
 #include "tests/support/promise.h"
 #include "tests/support/test_scale.h"
 
@@ -18,16 +16,11 @@ namespace {
 class EndlessText : public ::testing::Test {
  protected:
   void SetUp() override {
-    const char* path = std::getenv("TROUPE_MODEL");
-    ASSERT_NE(path, nullptr) << "set TROUPE_MODEL to the default model's file";
     EngineOptions options;
     options.context = 1024;
     options.kv_memory = std::uint64_t{64} << 20;
-    auto opened = Engine::open(path, options);
-    ASSERT_TRUE(opened) << opened.error().message;
-    engine_ = std::move(*opened);
-    const auto about = nlohmann::json::parse(std::ifstream(TROUPE_TEST_DATA "/reference/perplexity.json"));
-    about["ids"].get_to(text_);
+    engine_ = test::open_default_model(options);
+    text_ = test::stored_prose(TROUPE_TEST_DATA);
     text_.resize(static_cast<std::size_t>(4 * kWindow.tokens));
   }
 

@@ -9,28 +9,23 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
-#include <fstream>
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
-#include "tests/runtime/engine_lab.h"
+#include "tests/model/default_model.h"
 #include "tests/support/test_scale.h"
 
 namespace troupe {
 namespace {
 
 std::unique_ptr<Engine> open_with(KvType type, bool float_weights) {
-  const char* path = std::getenv("TROUPE_MODEL");
-  if (path == nullptr) throw std::runtime_error("set TROUPE_MODEL to the default model's file");
   EngineOptions options;
   options.context = 2048;
   options.kv_memory = std::uint64_t{128} << 20;
   options.kv_type = type;
   options.expand_to_f32 = float_weights;
-  return test::open_engine(path, options);
+  return test::open_default_model(options);
 }
 
 // Log-probabilities of all tokens, in double.
@@ -65,7 +60,7 @@ struct Apart {
 };
 
 Apart compare(Engine& half, Engine& other, const char* what) {
-  std::vector<TokenId> ids = nlohmann::json::parse(std::ifstream(TROUPE_TEST_DATA "/reference/perplexity.json"))["ids"];
+  std::vector<TokenId> ids = test::stored_prose(TROUPE_TEST_DATA);
   if (test::small_scale()) ids.resize(96);
   const auto vocabulary = static_cast<std::size_t>(half.shape().vocabulary);
   const std::vector<float> a = test::all_logits(half, ids), b = test::all_logits(other, ids);

@@ -8,19 +8,13 @@
 #include "kernels/math.h"
 #include "kernels/random.h"
 #include "tests/support/random.h"
+#include "tests/support/sampling.h"
 #include "tests/support/test_scale.h"
 
 namespace troupe {
 namespace {
 
-SamplingParams no_cuts(float temperature = 1.0f) {
-  SamplingParams params;
-  params.temperature = temperature;
-  params.top_k = 0;
-  params.top_p = 1.0f;
-  params.min_p = 0.0f;
-  return params;
-}
+using test::no_cuts;
 
 std::vector<Candidate> sorted_row(const std::vector<float>& logits) {
   std::vector<Candidate> row;

@@ -11,10 +11,13 @@
 #include "kernels/math.h"
 #include "kernels/random.h"
 #include "tests/support/random.h"
+#include "tests/support/sampling.h"
 #include "tests/support/test_scale.h"
 
 namespace troupe {
 namespace {
+
+using test::no_cuts;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
@@ -40,15 +43,6 @@ class Sampling : public ::testing::Test {
 
   std::unique_ptr<Backend> backend_ = make_reference_backend();
 };
-
-SamplingParams plain(float temperature = 1.0f) {
-  SamplingParams params;
-  params.temperature = temperature;
-  params.top_k = 0;
-  params.top_p = 1.0f;
-  params.min_p = 0.0f;
-  return params;
-}
 
 int count_of(const std::unordered_map<TokenId, std::int32_t>& counts, TokenId id) {
   const auto found = counts.find(id);
@@ -181,7 +175,7 @@ TEST_F(Sampling, draws_each_token_as_often_as_its_probability_says) {
   const int draws = test::small_scale() ? 20'000 : 200'000;
   for (bool by_seed : {true, false}) {
     std::vector<int> counts(logits.size(), 0);
-    SamplingParams params = plain(0.8f);
+    SamplingParams params = no_cuts(0.8f);
     for (int i = 0; i < draws; ++i) {
       params.seed = by_seed ? static_cast<std::uint64_t>(i) : 1;
       ++counts[static_cast<std::size_t>(token(logits, params, by_seed ? 12 : i))];
@@ -202,7 +196,7 @@ TEST_F(Sampling, neighbouring_seeds_and_positions_are_independent) {
   const int draws = test::small_scale() ? 16'000 : 160'000;
   for (bool by_seed : {true, false}) {
     std::vector<int> pairs(16, 0);
-    SamplingParams params = plain();
+    SamplingParams params = no_cuts();
     for (int i = 0; i < draws; ++i) {
       const auto draw = [&](int n) {
         params.seed = by_seed ? static_cast<std::uint64_t>(n) : 42;
@@ -224,18 +218,18 @@ TEST_F(Sampling, greedy_takes_the_largest_and_of_equals_the_lowest_id) {
 
 TEST_F(Sampling, extreme_temperatures_give_a_valid_token) {
   const std::vector<float> logits = {-3.0f, 8.0f, 7.9999f, 0.0f};
-  for (float tiny : {1e-30f, 1e-38f, 1e-45f}) EXPECT_EQ(token(logits, plain(tiny)), 1) << tiny;
+  for (float tiny : {1e-30f, 1e-38f, 1e-45f}) EXPECT_EQ(token(logits, no_cuts(tiny)), 1) << tiny;
   const std::vector<float> negative = {-30.0f, -8.0f, -7.0f, -9.0f};
-  EXPECT_EQ(token(negative, plain(1e-45f)), 2);
+  EXPECT_EQ(token(negative, no_cuts(1e-45f)), 2);
   std::vector<int> counts(4, 0);
-  SamplingParams hot = plain(1e30f);
+  SamplingParams hot = no_cuts(1e30f);
   for (hot.seed = 0; hot.seed < 4000; ++hot.seed) ++counts[static_cast<std::size_t>(token(logits, hot))];
   for (int count : counts) EXPECT_NEAR(count, 1000, 150) << "all are equally likely";
 }
 
 TEST_F(Sampling, all_equal_logits_draw_from_everything) {
   std::vector<int> counts(8, 0);
-  SamplingParams params = plain(1e-30f);  // a draw all the same: equals stay equal
+  SamplingParams params = no_cuts(1e-30f);  // a draw all the same: equals stay equal
   for (params.seed = 0; params.seed < 800; ++params.seed)
     ++counts[static_cast<std::size_t>(token(std::vector<float>(8, 0.0f), params))];
   for (int count : counts) EXPECT_GT(count, 50);
@@ -243,7 +237,7 @@ TEST_F(Sampling, all_equal_logits_draw_from_everything) {
 
 TEST_F(Sampling, the_narrowest_cuts_leave_the_best_token) {
   const std::vector<float> logits = {0.0f, 1.0f, 3.0f, 2.0f};
-  SamplingParams by_p = plain(), by_min = plain(), by_k = plain();
+  SamplingParams by_p = no_cuts(), by_min = no_cuts(), by_k = no_cuts();
   by_p.top_p = 1e-9f;
   by_min.min_p = 1.0f;
   by_k.top_k = 1;
@@ -257,7 +251,7 @@ TEST_F(Sampling, the_narrowest_cuts_leave_the_best_token) {
 
 TEST_F(Sampling, top_k_beyond_the_vocabulary_means_all) {
   const std::vector<float> logits = {0.0f, 1.0f, 3.0f, 2.0f};
-  SamplingParams all = plain(), more = plain();
+  SamplingParams all = no_cuts(), more = no_cuts();
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     all.seed = more.seed = seed;
     for (std::int32_t k : {4, 5, std::numeric_limits<std::int32_t>::max()}) {
@@ -269,7 +263,7 @@ TEST_F(Sampling, top_k_beyond_the_vocabulary_means_all) {
 
 TEST_F(Sampling, a_bias_on_every_token_shifts_or_bans_them_all) {
   const std::vector<float> logits = {0.5f, 1.0f, 3.0f, 2.0f};
-  SamplingParams up = plain(0.0f), down = plain(0.0f);
+  SamplingParams up = no_cuts(0.0f), down = no_cuts(0.0f);
   for (TokenId id = 0; id < 4; ++id) {
     up.logit_bias.emplace_back(id, 100.0f);
     down.logit_bias.emplace_back(id, -100.0f);
@@ -285,15 +279,15 @@ TEST_F(Sampling, a_bias_on_every_token_shifts_or_bans_them_all) {
 TEST_F(Sampling, a_row_of_nans_is_impossible_and_single_ones_are_passed_over) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   for (float temperature : {0.0f, 1.0f}) {
-    EXPECT_TRUE(sample({nan, nan, nan}, plain(temperature)).impossible);
-    EXPECT_EQ(token({nan, 1.0f, nan}, plain(temperature)), 1);
-    EXPECT_EQ(token({0.0f, kInfinity, -kInfinity}, plain(temperature)), 1);
+    EXPECT_TRUE(sample({nan, nan, nan}, no_cuts(temperature)).impossible);
+    EXPECT_EQ(token({nan, 1.0f, nan}, no_cuts(temperature)), 1);
+    EXPECT_EQ(token({0.0f, kInfinity, -kInfinity}, no_cuts(temperature)), 1);
   }
 }
 
 TEST_F(Sampling, banned_tokens_never_come) {
   const TokenId end[] = {1};
-  SamplingParams params = plain();
+  SamplingParams params = no_cuts();
   for (params.seed = 0; params.seed < 300; ++params.seed) {
     EXPECT_NE(sample({0.0f, 50.0f, 0.0f}, params, 0, nullptr, end).sampled.token, 1);
   }
@@ -302,7 +296,7 @@ TEST_F(Sampling, banned_tokens_never_come) {
 
 TEST_F(Sampling, log_probabilities_are_of_the_raw_logits) {
   const std::vector<float> logits = {0.5f, 1.0f, 3.0f, 2.0f};
-  SamplingParams params = plain(0.3f);
+  SamplingParams params = no_cuts(0.3f);
   params.logit_bias = {{2, -100.0f}, {3, 1.0f}, {3, 2.0f}};
   const auto outcome = sample(logits, params, 0, nullptr, {}, 2);
   double total = 0.0;

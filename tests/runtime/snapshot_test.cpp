@@ -8,6 +8,7 @@
 #include "runtime/snapshot_file.h"
 #include "tests/runtime/engine_lab.h"
 #include "tests/support/promise.h"
+#include "tests/support/sampling.h"
 #include "tests/support/scratch_folder.h"
 #include "tests/support/test_scale.h"
 #include "tests/support/tiny_model.h"
@@ -137,27 +138,7 @@ TEST_F(Snapshots, keep_messages_marks_and_bytes_that_are_no_text) {
 }
 
 TEST_F(Snapshots, keep_every_rule_of_sampling) {
-  SamplingParams all{.temperature = 0.9f,
-                     .top_k = 7,
-                     .top_p = 0.8f,
-                     .min_p = 0.01f,
-                     .repetition_penalty = 1.1f,
-                     .frequency_penalty = 0.2f,
-                     .presence_penalty = 0.3f,
-                     .logit_bias = {{1, 2.5f}},
-                     .seed = 11,
-                     .dynatemp_range = 0.4f,
-                     .dynatemp_exponent = 1.5f,
-                     .typical_p = 0.7f,
-                     .xtc_probability = 0.6f,
-                     .xtc_threshold = 0.15f,
-                     .dry_multiplier = 0.8f,
-                     .dry_base = 1.9f,
-                     .dry_allowed_length = 3,
-                     .dry_sequence_breakers = {"\n", "\xff\""},
-                     .mirostat = 2,
-                     .mirostat_tau = 4.5f,
-                     .mirostat_eta = 0.05f};
+  const SamplingParams all = every_rule();
   ASSERT_TRUE(save_snapshot(path_, home(*engine_), {"", all, {}}, Conversation(""), KvCache(engine_->pages())));
   const auto loaded = load_snapshot(path_, home(*engine_));
   ASSERT_TRUE(loaded) << loaded.error().message;

@@ -5,18 +5,13 @@
 
 #include "kernels/kv_layout.h"
 #include "tests/simulation/hash_model.h"
+#include "tests/support/tokens.h"
 
 namespace troupe::test {
 namespace {
 
 bool begins(std::span<const TokenId> tokens, std::span<const TokenId> with) {
   return tokens.size() >= with.size() && std::ranges::equal(tokens.first(with.size()), with);
-}
-
-std::vector<TokenId> joined(std::span<const TokenId> a, std::span<const TokenId> b) {
-  std::vector<TokenId> both(a.begin(), a.end());
-  both.insert(both.end(), b.begin(), b.end());
-  return both;
 }
 
 }  // namespace
