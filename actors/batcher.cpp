@@ -34,10 +34,10 @@ class BatcherState {
   }
 
  private:
-  caf::result<Sampled> on_step(Step step) {
-    auto promise = self_->make_response_promise<Sampled>();
+  caf::result<StepTokens> on_step(Step step) {
+    auto promise = self_->make_response_promise<StepTokens>();
     const bool stranger = !queue_.awaits_anyone();
-    queue_.push(std::move(step), [promise](Result<Sampled> result) mutable {
+    queue_.push(std::move(step), [promise](Result<StepTokens> result) mutable {
       if (result) {
         promise.deliver(std::move(*result));
       } else {
@@ -101,7 +101,11 @@ class BatcherState {
     const std::size_t width = batch.size();
     const auto decoding = static_cast<std::size_t>(queue_.decode_rows());
     stats_.launches += options_.fuse ? 1 : width;
-    for (const Slice& slice : batch) stats_.rows += slice.tokens.size();
+    for (const Slice& slice : batch) {
+      stats_.rows += slice.tokens.size();
+      stats_.drafts += static_cast<std::uint64_t>(slice.drafts);
+      stats_.right_drafts += static_cast<std::uint64_t>(slice.right);
+    }
     if (stats_.by_width.size() <= width) stats_.by_width.resize(width + 1);
     if (stats_.by_decode_width.size() <= decoding) stats_.by_decode_width.resize(decoding + 1);
     ++stats_.by_width[width];

@@ -1,8 +1,8 @@
 // Who may say what to whom: every message and every actor handle of the house.
 //
 // The records are plain structs (actors/records.h). Those with `inspect` (actors/wire.h) may cross the wire to another
-// node; Step, PageRequest, PageGrant, Handover, Asleep, Branch and the prompt jobs hold memory of this process and are
-// not serialisable, by type.
+// node; Step, StepTokens, PageRequest, PageGrant, Handover, Asleep, Branch and the prompt jobs hold memory of this
+// process and are not serialisable, by type.
 #pragma once
 
 #include <caf/all.hpp>
@@ -57,7 +57,7 @@ using SessionActor = caf::typed_actor<caf::result<TurnEnd>(say_atom, Turn),     
                                       caf::result<SessionPhase>(close_atom)>;
 
 // Fuses everyone's steps into launches. In this process only.
-using BatcherActor = caf::typed_actor<caf::result<Sampled>(step_atom, Step),     //
+using BatcherActor = caf::typed_actor<caf::result<StepTokens>(step_atom, Step),  //
                                       caf::result<void>(leave_atom, SessionId),  //
                                       caf::result<LaunchStats>(stats_atom),      //
                                       caf::result<void>(launch_atom, std::uint64_t)>;
@@ -128,6 +128,7 @@ CAF_ADD_TYPE_ID(troupe, (troupe::HostInfo))
 CAF_ADD_TYPE_ID(troupe, (troupe::LaunchStats))
 CAF_ADD_TYPE_ID(troupe, (troupe::Step))
 CAF_ADD_TYPE_ID(troupe, (troupe::Sampled))
+CAF_ADD_TYPE_ID(troupe, (troupe::StepTokens))
 CAF_ADD_TYPE_ID(troupe, (troupe::PageRequest))
 CAF_ADD_TYPE_ID(troupe, (troupe::PageGrant))
 CAF_ADD_TYPE_ID(troupe, (troupe::Handover))
@@ -167,6 +168,7 @@ CAF_END_TYPE_ID_BLOCK(troupe)
 
 CAF_ERROR_CODE_ENUM(troupe::ErrorCode)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::Step)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::StepTokens)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::PageRequest)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::PageGrant)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::Handover)

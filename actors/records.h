@@ -93,7 +93,9 @@ struct TurnEnd {
   std::vector<Sampled> logprobs;     // one a token, when asked for
   std::int64_t prompt_tokens = 0;    // tokens before the answer
   std::int64_t cached_tokens = 0;    // of these, found in the cache
-  std::int64_t computed_tokens = 0;  // rows this turn had computed
+  std::int64_t computed_tokens = 0;  // rows this turn had computed, those of guesses too
+  std::int64_t draft_tokens = 0;     // guesses of the answer's tokens that were computed
+  std::int64_t right_drafts = 0;     // of these, those that were right: tokens that cost no launch of their own
   std::int64_t dropped_tokens = 0;   // of the history, behind its sinks, that the model sees no more
   Seconds queued{0};                 // waiting for pages
   Seconds prefill{0};                // from the first step to the first token
@@ -121,6 +123,7 @@ struct LaunchStats {
   std::uint64_t rows = 0;
   std::vector<std::uint64_t> by_width;         // [w]: launches that computed w sessions
   std::vector<std::uint64_t> by_decode_width;  // [w]: launches with w decoding sessions
+  std::uint64_t drafts = 0, right_drafts = 0;  // rows of guesses, and those that were right
   Seconds busy{0};                             // inside launches
 };
 

@@ -115,36 +115,72 @@ void SessionState::send_step() {
   step.cache = cache_.lend();
   step.sampling = work_->sampling;
   step.state = sampler_;
-  step.ban_end = work_->answer.bans_end(length() - work_->prompt);
+  step.no_end_for = work_->answer.no_end_for(length() - work_->prompt);
   step.logprobs = work_->turn.logprobs;
   work_->computed += static_cast<std::int64_t>(step.tokens.size());
+  if (home_.most_drafts > 0 && step.tokens.size() == 1 && !leads_) add_drafts(step);
   parked_ = false;
   in_flight_ = true;
   const auto epoch = ++epoch_;  // arguments are evaluated in any order
   self_->request(home_.batcher, caf::infinite, step_atom_v, std::move(step))
       .then(
-          [this, epoch](Sampled& sampled) {
-            if (epoch == epoch_ || (in_flight_ && planted(PlantedFault::old_epoch_accepted))) on_sampled(sampled);
+          [this, epoch](StepTokens& drawn) {
+            if (epoch == epoch_ || (in_flight_ && planted(PlantedFault::old_epoch_accepted))) on_tokens(drawn);
           },
           [this, epoch](caf::error& error) {
             if (epoch == epoch_) on_step_error(error);
           });
 }
 
-void SessionState::on_sampled(Sampled& sampled) {
-  in_flight_ = false;
-  cache_.commit(seen());
-  if (leads_ || work_->answer.tokens().empty()) publish_prompt();
+// Guesses of the next tokens, no more than could still be tokens of the answer, of what is seen and of its pages.
+void SessionState::add_drafts(Step& step) {
+  const TokenWindow& window = settings_.window;
+  const std::int64_t room = (window.endless() ? window.tokens : home_.context) - seen();
+  const std::int64_t left = work_->tokens_left(room, length() - work_->prompt);
+  const std::int64_t most = std::min({std::int64_t{home_.most_drafts}, room - 1, left - 1, cache_.capacity() - seen()});
+  for (TokenId token : lookup_.guess(conversation_.tokens(), most)) {
+    if (work_->answer.is_end(token)) break;  // nothing follows it
+    step.tokens.push_back(token);
+    ++step.drafts;
+  }
+  step.draft_odds = lookup_.odds();
+}
+
+void SessionState::token_came(const Sampled& sampled) {
   conversation_.add(sampled.token);
   if (sampler_) sampler_ = work_->accepted(std::move(sampler_), sampled);
   work_->token_came(now());
+}
+
+void SessionState::on_tokens(StepTokens& drawn) {
+  in_flight_ = false;
+  // The rows of right guesses are those of the tokens themselves.
+  cache_.commit(seen() + std::ssize(drawn.after));
+  if (leads_ || work_->answer.tokens().empty()) publish_prompt();
+  lookup_.learn(drawn.first.token, drawn.verified, std::ssize(drawn.after));
+  work_->verified(drawn);
+  Sampled* sampled = &drawn.first;
+  for (Sampled& next : drawn.after) {
+    token_came(*sampled);
+    work_->take(*sampled);
+    // A stop string: what was computed behind it does not count.
+    if (work_->answer.reason() != FinishReason::none) return end_turn(work_->answer.reason());
+    sampled = &next;
+  }
+  on_last_token(*sampled);
+}
+
+// The newest of a step's tokens: it decides whether there is a next step.
+void SessionState::on_last_token(Sampled& sampled) {
+  token_came(sampled);
   const bool late = work_->last_token >= work_->deadline;
   const bool full = length() >= home_.context && !settings_.window.endless();
   const bool over = late || full || work_->answer.ends_with(sampled.token);
   // The next step goes before the text is looked at, unless the text may end the answer or use up the last credit.
   const bool ahead = !over && work_->answer.decided_by_token() && work_->may_run_ahead();
   if (ahead) step();
-  emit(work_->take(sampled));
+  work_->take(sampled);
+  emit(work_->release());
   if (work_->answer.reason() != FinishReason::none) return end_turn(work_->answer.reason());
   if (full) return end_turn(FinishReason::length);
   if (late) return fail_turn({ErrorCode::timed_out, "the turn's time limit passed during the answer"});

@@ -25,7 +25,8 @@ struct SessionHome {
   std::size_t max_text_bytes = 0;  // no text of more bytes can fit the context
   caf::weak_actor_ptr host;  // a HostControl; weak, since the host lives longer and must not be held by its sessions
   BatcherActor batcher;
-  bool may_sleep = false;  // the host has a room for sleepers
+  bool may_sleep = false;        // the host has a room for sleepers
+  std::int32_t most_drafts = 0;  // SupervisorOptions::drafts
 };
 
 SessionControl spawn_session(caf::actor_system& system, SessionHome home, SessionId id, Branch branch);

@@ -13,6 +13,7 @@
 #include "actors/session.h"
 #include "actors/turn_work.h"
 #include "runtime/conversation.h"
+#include "runtime/prompt_lookup.h"
 
 namespace troupe {
 
@@ -39,7 +40,10 @@ class SessionState {
   void on_plan(Result<PromptPlan> plan);
   void step();
   void send_step();
-  void on_sampled(Sampled& sampled);
+  void add_drafts(Step& step);
+  void on_tokens(StepTokens& drawn);
+  void token_came(const Sampled& sampled);
+  void on_last_token(Sampled& sampled);
   void go_on();
   void on_deadline(std::uint64_t turn);
   void on_step_error(const caf::error& error);
@@ -103,6 +107,7 @@ class SessionState {
   KvCache cache_;                          // of what is seen of the conversation
   std::int64_t dropped_ = 0;               // what is not (runtime/token_window.h)
   std::shared_ptr<SamplerState> sampler_;  // of the turn in work; null while nothing is remembered
+  PromptLookup lookup_;
 
   std::deque<WaitingTurn> waiting_;
   std::optional<TurnWork> work_;

@@ -140,7 +140,8 @@ class SupervisorState {
             max_text_bytes_,
             caf::actor_cast<caf::weak_actor_ptr>(self_),
             batcher_,
-            options_.sleep_room && options_.sleep_room->has_room()};
+            options_.sleep_room && options_.sleep_room->has_room(),
+            options_.drafts};
   }
 
   SessionActor spawn(Branch branch) {

@@ -53,9 +53,8 @@ void TurnWork::was_admitted(std::int64_t in_cache, TimePoint now) {
   admitted = now;
 }
 
-std::int64_t TurnWork::tokens_left(std::int64_t most) const {
-  if (turn.limits.max_tokens == 0) return most;
-  return turn.limits.max_tokens - std::ssize(answer.tokens());
+std::int64_t TurnWork::tokens_left(std::int64_t most, std::int64_t said) const {
+  return turn.limits.max_tokens == 0 ? most : turn.limits.max_tokens - said;
 }
 
 std::shared_ptr<SamplerState> TurnWork::first_sampler_state(const std::vector<TokenId>& prompt_tokens) const {
@@ -71,26 +70,30 @@ void TurnWork::token_came(TimePoint now) {
   if (answer.tokens().empty()) first_token = last_token;
 }
 
-std::optional<TextDelta> TurnWork::take(Sampled& sampled) {
-  std::string text = answer.accept(sampled.token);
-  if (turn.logprobs >= 0) logprobs_.push_back(sampled);
-  if (!sink) return std::nullopt;
-  unsent_.tokens.push_back(sampled.token);
-  if (turn.logprobs >= 0) unsent_.logprobs.push_back(std::move(sampled));
-  return release(std::move(text));
+void TurnWork::verified(const StepTokens& drawn) {
+  computed += drawn.verified;
+  drafts += drawn.verified;
+  right_drafts += std::ssize(drawn.after);
 }
 
-std::optional<TextDelta> TurnWork::close(FinishReason reason) {
-  std::string text = answer.reason() == FinishReason::none ? answer.end(reason) : std::string();
-  if (!sink || (text.empty() && unsent_.tokens.empty())) return std::nullopt;
-  unsent_.text = std::move(text);
+void TurnWork::take(Sampled& sampled) {
+  std::string text = answer.accept(sampled.token);
+  if (turn.logprobs >= 0) logprobs_.push_back(sampled);
+  if (!sink) return;
+  unsent_.tokens.push_back(sampled.token);
+  if (turn.logprobs >= 0) unsent_.logprobs.push_back(std::move(sampled));
+  unsent_.text += text;
+}
+
+std::optional<TextDelta> TurnWork::release() {
+  if (unsent_.text.empty()) return std::nullopt;
+  --credit;
   return std::exchange(unsent_, {});
 }
 
-std::optional<TextDelta> TurnWork::release(std::string text) {
-  if (text.empty()) return std::nullopt;
-  --credit;
-  unsent_.text = std::move(text);
+std::optional<TextDelta> TurnWork::close(FinishReason reason) {
+  if (answer.reason() == FinishReason::none) unsent_.text += answer.end(reason);
+  if (!sink || (unsent_.text.empty() && unsent_.tokens.empty())) return std::nullopt;
   return std::exchange(unsent_, {});
 }
 
@@ -103,6 +106,8 @@ TurnEnd TurnWork::summary() const {
   end.prompt_tokens = prompt;
   end.cached_tokens = cached;
   end.computed_tokens = computed;
+  end.draft_tokens = drafts;
+  end.right_drafts = right_drafts;
   end.queued = admitted - started;
   if (!answer.tokens().empty()) {
     end.prefill = first_token - admitted;

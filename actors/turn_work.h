@@ -36,15 +36,19 @@ struct TurnWork {
   void began(std::int64_t total, std::int64_t cached);
   // The first step may start, with so many tokens in the cache.
   void was_admitted(std::int64_t cached, TimePoint now);
-  // Tokens that the answer may still get; `most` where nothing limits it.
-  std::int64_t tokens_left(std::int64_t most) const;
+  // Tokens that the answer may still get when it has `said` so many; `most` where nothing limits it.
+  std::int64_t tokens_left(std::int64_t most, std::int64_t said) const;
   // What the sampler remembers before the first token (null: nothing), and after each (runtime/sampling/memory.h).
   std::shared_ptr<SamplerState> first_sampler_state(const std::vector<TokenId>& prompt) const;
   std::shared_ptr<SamplerState> accepted(std::shared_ptr<SamplerState> state, const Sampled& sampled) const;
 
   void token_came(TimePoint now);
-  // The sampled token joins the answer. The delta to send now, if the sink is there and something is to be told.
-  std::optional<TextDelta> take(Sampled& sampled);
+  // What the guesses of a step came to.
+  void verified(const StepTokens& drawn);
+  // The sampled token joins the answer.
+  void take(Sampled& sampled);
+  // The delta to send now, if the sink is there and something is to be told.
+  std::optional<TextDelta> release();
   // The answer ends: what was held back, as a last delta.
   std::optional<TextDelta> close(FinishReason reason);
   TurnEnd summary() const;
@@ -68,6 +72,7 @@ struct TurnWork {
   std::int64_t prompt = 0;
   std::int64_t cached = 0;
   std::int64_t computed = 0;
+  std::int64_t drafts = 0, right_drafts = 0;
   bool begun = false;  // the conversation holds this turn's prompt
   TimePoint started;
   TimePoint admitted = started;
@@ -76,10 +81,9 @@ struct TurnWork {
   TimePoint deadline;
 
  private:
-  std::optional<TextDelta> release(std::string text);
   std::shared_ptr<const Vocabulary> vocabulary_;
   std::string healed_;
-  TextDelta unsent_;               // tokens whose text is still held
+  TextDelta unsent_;               // tokens whose text is still held, or that came with the last step
   std::vector<Sampled> logprobs_;  // of the whole answer, when asked for
 };
 

@@ -178,7 +178,8 @@ bool inspect(Inspector& f, TurnEnd& x) {
   return f.object(x).fields(enum_field(f, "reason", x.reason, FinishReason::cancelled), f.field("text", x.text),
                             f.field("tokens", x.tokens), f.field("logprobs", x.logprobs),
                             f.field("prompt_tokens", x.prompt_tokens), f.field("cached_tokens", x.cached_tokens),
-                            f.field("computed_tokens", x.computed_tokens), f.field("dropped_tokens", x.dropped_tokens),
+                            f.field("computed_tokens", x.computed_tokens), f.field("draft_tokens", x.draft_tokens),
+                            f.field("right_drafts", x.right_drafts), f.field("dropped_tokens", x.dropped_tokens),
                             bits_field(f, "queued", x.queued), bits_field(f, "prefill", x.prefill),
                             bits_field(f, "decode", x.decode));
 }
@@ -209,7 +210,8 @@ bool inspect(Inspector& f, HostInfo& x) {
 template <class Inspector>
 bool inspect(Inspector& f, LaunchStats& x) {
   return f.object(x).fields(f.field("launches", x.launches), f.field("rows", x.rows), f.field("by_width", x.by_width),
-                            f.field("by_decode_width", x.by_decode_width), bits_field(f, "busy", x.busy));
+                            f.field("by_decode_width", x.by_decode_width), f.field("drafts", x.drafts),
+                            f.field("right_drafts", x.right_drafts), bits_field(f, "busy", x.busy));
 }
 
 }  // namespace troupe

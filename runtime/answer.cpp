@@ -1,6 +1,7 @@
 #include "runtime/answer.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace troupe {
 
@@ -46,8 +47,9 @@ bool Answer::is_end(TokenId token) const {
   return vocabulary_->ends_answer(token) || std::ranges::find(limits_.end_tokens, token) != limits_.end_tokens.end();
 }
 
-bool Answer::bans_end(std::int64_t said) const {
-  return limits_.ignore_eos || said < limits_.min_tokens;
+std::int32_t Answer::no_end_for(std::int64_t said) const {
+  if (limits_.ignore_eos) return std::numeric_limits<std::int32_t>::max();
+  return static_cast<std::int32_t>(std::max<std::int64_t>(limits_.min_tokens - said, 0));
 }
 
 bool Answer::ends_with(TokenId token) const {

@@ -57,15 +57,15 @@ class Answer {
   const std::string& text() const { return text_; }  // all that was released
   std::size_t keep() const { return keep_; }
   const std::string& leftover() const { return leftover_; }
-  // No end token may be chosen as the one after so many of the answer's tokens (which may run ahead of those accepted).
-  bool bans_end(std::int64_t said) const;
+  // After so many of the answer's tokens (which may run ahead of those accepted): how many of the next may not end it.
+  std::int32_t no_end_for(std::int64_t said) const;
   // The next step may be sent before the last token's text is looked at: no stop string can end the answer.
   bool decided_by_token() const { return limits_.stop.empty(); }
   // Whether `token` would end the answer, by itself or by the limit.
   bool ends_with(TokenId token) const;
+  bool is_end(TokenId token) const;
 
  private:
-  bool is_end(TokenId token) const;
   void cut_at_stop(std::size_t match);
   std::string_view past_prompt(std::size_t from) const;
 

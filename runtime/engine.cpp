@@ -10,6 +10,7 @@
 
 #include "kernels/check.h"
 #include "kernels/math.h"
+#include "runtime/draws.h"
 #include "runtime/fingerprint.h"
 #include "runtime/memory_limit.h"
 
@@ -49,9 +50,8 @@ struct Engine::Parts {
   std::vector<SequenceView> sequences;
   std::vector<std::byte*> written;  // the first page that each slice writes
   std::vector<std::uint8_t> faulty;
-  std::vector<SampleRequest> requests;
-  std::vector<std::size_t> request_slice;
-  std::unique_ptr<Sampler> sampler;
+  std::vector<DrawRows> draw_rows;
+  std::unique_ptr<Draws> draws;
 
   // One writer, run(); no lock, as nothing in a launch may wait for a reader.
   std::atomic<std::uint64_t> launches_run{0}, rows_computed{0}, tokens_sampled{0};
@@ -64,8 +64,8 @@ struct Engine::Parts {
   BatchView gather(std::span<const Slice> batch);
   void want_logits(std::int64_t rows);
   void compute_logits(std::span<Slice> batch, const BatchView& view);
-  void hand_out(std::span<Slice> batch);
-  void sample(std::span<Slice> batch);
+  void hand_out(std::span<Slice> batch, const BatchView& view);
+  std::int32_t drafts_to_verify(const Slice& slice, const SequenceView& sequence) const;
   void mark_faults(std::span<Slice> batch, const BatchView& view);
 };
 
@@ -129,9 +129,8 @@ void Engine::Parts::make_scratch() {
   faulty.reserve(most);
   sequences.reserve(most);
   written.reserve(most);
-  requests.reserve(most);
-  request_slice.reserve(most);
-  sampler = std::make_unique<Sampler>(*backend, s.vocabulary);
+  draw_rows.reserve(most);
+  draws = std::make_unique<Draws>(*backend, text.vocabulary, rows);
   want_logits(std::min<std::int64_t>(16, rows));
 }
 
@@ -155,6 +154,8 @@ void Engine::Parts::check(std::span<const Slice> batch) {
     const auto size = static_cast<std::int64_t>(slice.tokens.size());
     TROUPE_CHECK(slice.position + size <= std::min(slice.cache->capacity(), context));
     TROUPE_CHECK(!slice.wants_token || slice.sampling != nullptr);
+    TROUPE_CHECK(slice.drafts == 0 || (slice.wants_token && slice.drafts > 0 && slice.drafts < size));
+    TROUPE_CHECK(std::ssize(slice.after) >= slice.drafts);
     TROUPE_CHECK(slice.logits.empty() || std::ssize(slice.logits) == size * model->shape().vocabulary);
     for (TokenId token : slice.tokens) TROUPE_CHECK(token >= 0 && token < model->shape().vocabulary);
     written.push_back(slice.cache->pages()[slice.position / KvLayout::kPageTokens]);
@@ -182,7 +183,8 @@ BatchView Engine::Parts::gather(std::span<const Slice> batch) {
   return {tokens, positions, sequences, faulty};
 }
 
-// The head runs for rows that want it only: the last of a slice that samples, all of one that asked for logits.
+// The head runs for rows that want it only: the last known one and the guesses of a slice that samples, all of one that
+// asked for logits.
 void Engine::Parts::compute_logits(std::span<Slice> batch, const BatchView& view) {
   head_rows.clear();
   for (std::size_t i = 0; i < batch.size(); ++i) {
@@ -190,7 +192,8 @@ void Engine::Parts::compute_logits(std::span<Slice> batch, const BatchView& view
     if (!batch[i].logits.empty()) {
       for (std::int32_t r = 0; r < sequence.rows; ++r) head_rows.push_back(sequence.first_row + r);
     } else if (batch[i].wants_token) {
-      head_rows.push_back(sequence.first_row + sequence.rows - 1);
+      for (std::int32_t r = sequence.rows - 1 - batch[i].drafts; r < sequence.rows; ++r)
+        head_rows.push_back(sequence.first_row + r);
     }
   }
   if (head_rows.empty()) return;
@@ -198,10 +201,11 @@ void Engine::Parts::compute_logits(std::span<Slice> batch, const BatchView& view
   model->logits(*backend, view, head_rows, act.h, logits);
 }
 
+// A row of a guess fails nobody: where the guess was right the next step computes it again, and fails.
 void Engine::Parts::mark_faults(std::span<Slice> batch, const BatchView& view) {
   for (std::size_t i = 0; i < batch.size(); ++i) {
     const SequenceView& sequence = view.sequences[i];
-    const auto first = faulty.begin() + sequence.first_row, last = first + sequence.rows;
+    const auto first = faulty.begin() + sequence.first_row, last = first + sequence.rows - batch[i].drafts;
     const auto bad = std::find(first, last, std::uint8_t{1});
     if (bad == last) continue;
     batch[i].failed = true;
@@ -210,35 +214,25 @@ void Engine::Parts::mark_faults(std::span<Slice> batch, const BatchView& view) {
   }
 }
 
-// Hands out what compute_logits() left, in its order: copies to those who asked, a request for each slice that samples.
-void Engine::Parts::hand_out(std::span<Slice> batch) {
+// The guesses whose rows are sound, up to the first that is not.
+std::int32_t Engine::Parts::drafts_to_verify(const Slice& slice, const SequenceView& sequence) const {
+  const auto last = faulty.begin() + sequence.first_row + sequence.rows, first = last - slice.drafts;
+  return static_cast<std::int32_t>(std::find(first, last, std::uint8_t{1}) - first);
+}
+
+// Hands out what compute_logits() left, in its order: copies to those who asked, rows to choose from for each slice
+// that samples.
+void Engine::Parts::hand_out(std::span<Slice> batch, const BatchView& view) {
   const std::int64_t vocabulary = model->shape().vocabulary;
-  requests.clear();
-  request_slice.clear();
+  draw_rows.clear();
   float* row = logits;
   for (std::size_t i = 0; i < batch.size(); ++i) {
     Slice& slice = batch[i];
-    const auto size = static_cast<std::int64_t>(slice.tokens.size());
+    const std::int64_t choices = slice.wants_token ? 1 + slice.drafts : 0;
     std::copy_n(row, slice.logits.size(), slice.logits.begin());
-    row += (!slice.logits.empty() ? size : slice.wants_token ? 1 : 0) * vocabulary;
+    row += (slice.logits.empty() ? choices : std::ssize(slice.tokens)) * vocabulary;
     if (!slice.wants_token || slice.failed) continue;
-    const auto banned = slice.ban_end ? text.vocabulary->end_tokens() : std::span<const TokenId>();
-    requests.push_back(
-        {row - vocabulary, slice.sampling, slice.state, banned, slice.position + size, slice.logprobs, &slice.sampled});
-    request_slice.push_back(i);
-  }
-}
-
-void Engine::Parts::sample(std::span<Slice> batch) {
-  hand_out(batch);
-  if (requests.empty()) return;
-  sampler->run(requests);
-  for (std::size_t i = 0; i < requests.size(); ++i) {
-    if (!requests[i].impossible) continue;
-    batch[request_slice[i]].failed = true;
-    batch[request_slice[i]].failure = requests[i].failure.empty()
-                                          ? "no token can be chosen: every token is banned, or no logit is finite"
-                                          : requests[i].failure;
+    draw_rows.push_back({&slice, row - choices * vocabulary, drafts_to_verify(slice, view.sequences[i])});
   }
 }
 
@@ -314,10 +308,11 @@ void Engine::run(std::span<Slice> batch) {
   parts_->model->forward(*parts_->backend, view, parts_->layout, parts_->act);
   parts_->compute_logits(batch, view);
   parts_->mark_faults(batch, view);
-  parts_->sample(batch);
+  parts_->hand_out(batch, view);
+  const std::size_t chosen = parts_->draws->run(parts_->draw_rows);
   parts_->launches_run += 1;
   parts_->rows_computed += static_cast<std::uint64_t>(view.rows());
-  parts_->tokens_sampled += parts_->requests.size();
+  parts_->tokens_sampled += chosen;
   parts_->seconds_spent += std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
 }
 

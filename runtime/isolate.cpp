@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "kernels/fault.h"
 
@@ -12,6 +13,7 @@ namespace {
 std::optional<std::string> try_run(const RunBatch& run, std::span<Slice> batch) {
   for (Slice& slice : batch) {
     slice.sampled = {};
+    slice.right = 0;
     slice.failed = false;
     slice.failure.clear();
   }
@@ -29,6 +31,7 @@ void run_isolated(const RunBatch& run, std::span<Slice> batch) {
   if (!try_run(run, batch)) return;
   if (!try_run(run, batch)) return;
   for (Slice& slice : batch) {
+    slice.tokens = slice.tokens.first(slice.tokens.size() - static_cast<std::size_t>(std::exchange(slice.drafts, 0)));
     if (auto fault = try_run(run, {&slice, 1})) {
       slice.failed = true;
       slice.failure = *fault;

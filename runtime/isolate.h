@@ -1,8 +1,9 @@
 // run_isolated: one batch with the fate of a failing step.
 //
 // A StepFault may come from one step's data without saying whose. The batch is retried once, whole, from unchanged
-// state (nothing was committed); if it fails again, its slices run one by one and only the guilty ones are marked
-// failed. Everything else (DeviceFault, a broken promise of ours) leaves as it came: it ends the batcher.
+// state (nothing was committed); if it fails again, its slices run one by one, without their guesses, and only the
+// guilty ones are marked failed. Everything else (DeviceFault, a broken promise of ours) leaves as it came: it ends the
+// batcher.
 #pragma once
 
 #include <functional>

@@ -1,6 +1,7 @@
 #include "runtime/step_queue.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "kernels/check.h"
@@ -26,18 +27,55 @@ std::span<Slice> StepQueue::gather() {
   slices_.clear();
   gathered_.clear();
   work_ = {};
+  choose_drafts();
   share_out(room());
   add_slices(true);
-  decode_rows_ = work_.rows;
+  decode_rows_ = std::ssize(slices_);
   add_slices(false);
   return slices_;
 }
 
-StepQueue::Room StepQueue::room() const {
-  LaunchWork decode;
+// One row of each step that decodes.
+LaunchWork StepQueue::decode_work() const {
+  LaunchWork work;
   for (const auto& waiting : waiting_) {
-    if (waiting->decodes()) decode.add(waiting->position(), 1);
+    if (waiting->decodes()) work.add(waiting->position(), 1);
   }
+  return work;
+}
+
+void StepQueue::Waiting::keep_drafts(std::int64_t count) {
+  step.tokens.resize(step.tokens.size() - static_cast<std::size_t>(step.drafts - count));
+  step.drafts = static_cast<std::int32_t>(count);
+}
+
+// Everyone's first guess, then everyone's second, and so on, each by what the launch costs with those before it.
+void StepQueue::choose_drafts() {
+  LaunchWork work = decode_work();
+  auto tokens = static_cast<double>(work.rows);
+  std::int64_t spare = max_rows_ - std::ssize(waiting_);
+  bool more = work.rows > 0;
+  for (std::int32_t nth = 1; std::exchange(more, false); ++nth) {
+    for (auto& waiting : waiting_) {
+      if (waiting->step.drafts < nth || !waiting->decodes()) continue;
+      const double odds = std::pow(waiting->step.draft_odds, nth);
+      LaunchWork wider = work;
+      wider.add(waiting->position() + nth, 1);
+      const Seconds launch = cost_.of(work), row = cost_.of(wider) - launch;
+      if (spare <= 0 || odds * launch <= tokens * row) {
+        waiting->keep_drafts(nth - 1);
+        continue;
+      }
+      --spare;
+      work = wider;
+      tokens += odds;
+      more = true;
+    }
+  }
+}
+
+StepQueue::Room StepQueue::room() const {
+  const LaunchWork decode = decode_work();
   const bool prompts_wait = decode.rows < std::ssize(waiting_);
   if (!prompts_wait) return {.least = max_rows_};
   const Seconds step = cost_.of(decode);
@@ -82,6 +120,8 @@ void StepQueue::add_slices(bool of_decode) {
 }
 
 void StepQueue::add_slice(Waiting& waiting) {
+  if (waiting.step.drafts > 0) waiting.keep_drafts(std::min<std::int64_t>(waiting.step.drafts, waiting.taken - 1));
+  waiting.after.resize(static_cast<std::size_t>(waiting.step.drafts));
   const Step& step = waiting.step;
   Slice slice;
   slice.cache = &step.cache;
@@ -91,8 +131,10 @@ void StepQueue::add_slice(Waiting& waiting) {
   slice.wants_token = waiting.taken == waiting.remaining();
   slice.sampling = step.sampling.get();
   slice.state = step.state.get();
-  slice.ban_end = step.ban_end;
+  slice.no_end_for = step.no_end_for;
   slice.logprobs = step.logprobs;
+  slice.drafts = step.drafts;
+  slice.after = waiting.after;
   slices_.push_back(std::move(slice));
   gathered_.push_back(&waiting);
   work_.add(waiting.position(), waiting.taken);
@@ -112,17 +154,18 @@ void StepQueue::finish(TimePoint now, Seconds took) {
 // What a step borrowed goes before its answer: by then the session owns its pages and its sampler state alone again.
 void StepQueue::settle(Waiting& waiting, Slice& slice) {
   waiting.done += static_cast<std::int64_t>(slice.tokens.size());
-  if (!slice.failed && waiting.remaining() > 0) return;
+  if (!slice.failed && !slice.wants_token) return;
   waiting.step.cache = {};
   waiting.step.sampling.reset();
   waiting.step.state.reset();
+  waiting.done = static_cast<std::int64_t>(waiting.step.tokens.size());
   if (slice.failed) {
-    waiting.done = static_cast<std::int64_t>(waiting.step.tokens.size());
     waiting.answer(Error{ErrorCode::step_failed, std::move(slice.failure)});
     return;
   }
   awaited_.insert(waiting.step.session);
-  waiting.answer(std::move(slice.sampled));
+  waiting.after.resize(static_cast<std::size_t>(slice.right));
+  waiting.answer(StepTokens{std::move(slice.sampled), std::move(waiting.after), slice.drafts});
 }
 
 void StepQueue::fail_all(const Error& error) {

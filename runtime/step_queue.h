@@ -15,6 +15,11 @@
 // that is more. So a prompt keeps two thirds of the machine, and those who decode wait kStall of their usual steps;
 // the bound is five (stall_test). At least one row more than decode: a prompt goes on however slow the machine is.
 //
+// Which guesses a batch takes: those that make its tokens cheaper. Where those who decode get D tokens in a launch of T
+// seconds, one more row of c seconds that gives a token with odds q pays when q / c > D / T. So a lone session on a
+// machine that is bound by memory verifies long guesses, and a crowd, whose rows cost nearly what they are worth, only
+// the sure ones, or none.
+//
 // Plain data: no thread, no clock. Time comes in as a parameter, so a recorded run replays exactly.
 #pragma once
 
@@ -45,12 +50,23 @@ struct Step {
   std::vector<TokenId> tokens;  // at least one; they follow cache.position() tokens
   std::shared_ptr<const SamplingParams> sampling;
   std::shared_ptr<const SamplerState> state;  // may be null
-  bool ban_end = false;
+  std::int32_t no_end_for = 0;
   std::int32_t logprobs = -1;
+  // The last so many tokens are guesses (runtime/batch.h), each right with these odds when those before it were. They
+  // follow one known token. How many of them are computed, the queue decides.
+  std::int32_t drafts = 0;
+  float draft_odds = 0.0f;
+};
+
+// What a step gave.
+struct StepTokens {
+  Sampled first;
+  std::vector<Sampled> after{};  // one for each guess that was right, in order
+  std::int32_t verified = 0;     // guesses that were computed
 };
 
 // Called exactly once for every step that was pushed.
-using StepAnswer = std::function<void(Result<Sampled>)>;
+using StepAnswer = std::function<void(Result<StepTokens>)>;
 
 class StepQueue {
  public:
@@ -92,9 +108,11 @@ class StepQueue {
     StepAnswer answer;
     std::int64_t done = 0;   // tokens that earlier launches computed
     std::int64_t taken = 0;  // rows of the next launch
+    std::vector<Sampled> after{};
     std::int64_t remaining() const { return static_cast<std::int64_t>(step.tokens.size()) - done; }
     std::int64_t position() const { return step.cache.position() + done; }
-    bool decodes() const { return step.tokens.size() == 1; }
+    bool decodes() const { return std::ssize(step.tokens) - step.drafts == 1; }
+    void keep_drafts(std::int64_t count);
     Lane lane() const {
       if (step.background) return decodes() ? Lane::background_decode : Lane::background_prompt;
       return decodes() ? Lane::decode : Lane::prompt;
@@ -108,6 +126,8 @@ class StepQueue {
     Seconds time{0};
     std::int64_t portion = 1;
   };
+  LaunchWork decode_work() const;
+  void choose_drafts();
   Room room() const;
   void share_out(Room room);
   std::int64_t portion(const Waiting& waiting, const Room& room) const;

@@ -65,7 +65,8 @@ class Loop {
       batch_[i].cache = &leases_[i];
       batch_[i].position = leases_[i].position();
       batch_[i].tokens = together[i].next;
-      batch_[i].wants_token = batch_[i].ban_end = samples;
+      batch_[i].wants_token = samples;
+      batch_[i].no_end_for = 1;
       batch_[i].sampling = &greedy_;
     }
     engine_.run(batch_);

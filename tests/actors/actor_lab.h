@@ -88,7 +88,8 @@ inline std::vector<TokenId> solo(Engine& engine, const Turn& turn) {
     slice.cache = &lease;
     slice.position = cache.length();
     slice.tokens = std::span(next).first(rows);
-    slice.wants_token = slice.ban_end = rows == next.size();
+    slice.wants_token = rows == next.size();
+    slice.no_end_for = 1;
     slice.sampling = &*turn.sampling;
     engine.run({&slice, 1});
     cache.commit(cache.length() + static_cast<std::int64_t>(rows));

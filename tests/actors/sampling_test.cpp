@@ -32,7 +32,7 @@ std::vector<TokenId> solo_with_memory(Engine& engine, const Turn& turn) {
                 .wants_token = true,
                 .sampling = &*turn.sampling,
                 .state = memory.get(),
-                .ban_end = true};
+                .no_end_for = 1};
     engine.run({&slice, 1});
     cache.commit(cache.length() + std::ssize(next));
     answer.push_back(slice.sampled.token);

@@ -97,13 +97,13 @@ TEST(Answer, releases_what_only_looked_like_a_stop_string) {
 
 TEST(Answer, bans_end_tokens_until_the_least_number_is_there) {
   Answer answer(byte_vocabulary(), {.min_tokens = 2});
-  EXPECT_TRUE(answer.bans_end(0));
+  EXPECT_EQ(answer.no_end_for(0), 2);
   answer.accept('a');
-  EXPECT_TRUE(answer.bans_end(1));
-  EXPECT_FALSE(answer.bans_end(2)) << "a step may be sent before the token before it is accepted";
+  EXPECT_EQ(answer.no_end_for(1), 1);
+  EXPECT_EQ(answer.no_end_for(2), 0) << "a step may be sent before the token before it is accepted";
   answer.accept('b');
-  EXPECT_FALSE(answer.bans_end(2));
-  EXPECT_TRUE(Answer(byte_vocabulary(), {.ignore_eos = true}).bans_end(2));
+  EXPECT_EQ(answer.no_end_for(3), 0);
+  EXPECT_GT(Answer(byte_vocabulary(), {.ignore_eos = true}).no_end_for(2), 1'000'000);
 }
 
 TEST(TurnLimits, refuse_what_is_out_of_range_by_name) {

@@ -151,7 +151,7 @@ TEST_F(Engines, end_tokens_are_banned_on_request) {
   Slice slice = one.slice();
   engine->run({&slice, 1});
   EXPECT_EQ(slice.sampled.token, 2);
-  slice.ban_end = true;
+  slice.no_end_for = 1;
   engine->run({&slice, 1});
   EXPECT_NE(slice.sampled.token, 2);
 }

@@ -121,7 +121,7 @@ class SimulatedHouse {
     step.background = session.background;
     step.cache = session.cache->lend();
     step.tokens.assign(static_cast<std::size_t>(session.step), static_cast<TokenId>(index));
-    queue_.push(std::move(step), [this, index](Result<Sampled> sampled) {
+    queue_.push(std::move(step), [this, index](Result<StepTokens> sampled) {
       ASSERT_TRUE(sampled.ok());
       answered_.push_back(index);
     });

@@ -28,7 +28,7 @@ class QueueLab : public testing::Test {
     step.cache = caches_.back().lend();
     step.tokens.assign(tokens, 1);
     step.sampling = std::make_shared<SamplingParams>();
-    queue_.push(std::move(step), [this, session](Result<Sampled> result) {
+    queue_.push(std::move(step), [this, session](Result<StepTokens> result) {
       answered_.push_back(session);
       if (!result) errors_[session] = result.error();
     });

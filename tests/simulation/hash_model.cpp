@@ -129,7 +129,7 @@ void HashModel::write(const Slice& slice) {
 void HashModel::sample(Slice& slice) {
   const Chain chain = checked_chain(slice, slice.position + std::ssize(slice.tokens));
   if (!slice.wants_token) return;
-  slice.sampled.token = chosen(chain, slice.sampling->seed, counted_in(slice.state), slice.ban_end);
+  slice.sampled.token = chosen(chain, slice.sampling->seed, counted_in(slice.state), slice.no_end_for > 0);
 }
 
 }  // namespace troupe::test
