@@ -158,7 +158,8 @@ void SessionState::on_tokens(StepTokens& drawn) {
   cache_.commit(seen() + std::ssize(drawn.after));
   if (leads_ || work_->answer.tokens().empty()) publish_prompt();
   lookup_.learn(drawn.first.token, drawn.verified, std::ssize(drawn.after));
-  work_->verified(drawn);
+  work_->computed += drawn.verified;
+  work_->drafts += drawn.verified;
   Sampled* sampled = &drawn.first;
   for (Sampled& next : drawn.after) {
     token_came(*sampled);
@@ -166,6 +167,7 @@ void SessionState::on_tokens(StepTokens& drawn) {
     // A stop string: what was computed behind it does not count.
     if (work_->answer.reason() != FinishReason::none) return end_turn(work_->answer.reason());
     sampled = &next;
+    ++work_->right_drafts;
   }
   on_last_token(*sampled);
 }

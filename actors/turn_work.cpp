@@ -70,12 +70,6 @@ void TurnWork::token_came(TimePoint now) {
   if (answer.tokens().empty()) first_token = last_token;
 }
 
-void TurnWork::verified(const StepTokens& drawn) {
-  computed += drawn.verified;
-  drafts += drawn.verified;
-  right_drafts += std::ssize(drawn.after);
-}
-
 void TurnWork::take(Sampled& sampled) {
   std::string text = answer.accept(sampled.token);
   if (turn.logprobs >= 0) logprobs_.push_back(sampled);

@@ -43,8 +43,6 @@ struct TurnWork {
   std::shared_ptr<SamplerState> accepted(std::shared_ptr<SamplerState> state, const Sampled& sampled) const;
 
   void token_came(TimePoint now);
-  // What the guesses of a step came to.
-  void verified(const StepTokens& drawn);
   // The sampled token joins the answer.
   void take(Sampled& sampled);
   // The delta to send now, if the sink is there and something is to be told.
