@@ -155,7 +155,8 @@ void SessionState::token_came(const Sampled& sampled) {
 void SessionState::on_tokens(StepTokens& drawn) {
   in_flight_ = false;
   // The rows of right guesses are those of the tokens themselves.
-  cache_.commit(seen() + std::ssize(drawn.after));
+  const bool all = planted(PlantedFault::wrong_guess_kept);
+  cache_.commit(seen() + (all ? drawn.verified : std::ssize(drawn.after)));
   if (leads_ || work_->answer.tokens().empty()) publish_prompt();
   lookup_.learn(drawn.first.token, drawn.verified, std::ssize(drawn.after));
   work_->computed += drawn.verified;

@@ -16,8 +16,9 @@ enum class PlantedFault : std::uint8_t {
   pages_kept,             // a turn that ends keeps what it was granted and did not need
   step_lost,              // a step is not sent again when its batcher died
   credit_ignored,         // a session goes on although its reader takes nothing
+  wrong_guess_kept,       // rows of guesses that were wrong count
 };
-constexpr int kPlantedFaults = 8;
+constexpr int kPlantedFaults = 9;
 
 #ifdef TROUPE_PLANTED_FAULTS
 inline PlantedFault planted_fault = PlantedFault::none;

@@ -18,11 +18,13 @@ std::uint64_t mixed(std::uint64_t z) {
 }
 
 // Tokens of one printable character each, so that every token releases its text at once; now and then the end. What the
-// penalties count changes the token, as it would a real one.
-TokenId chosen(Chain chain, std::uint64_t seed, std::int64_t counted, bool ban_end) {
+// penalties count changes the token, as it would a real one. Mostly a token follows from the last one, so that an
+// answer repeats itself and can be guessed.
+TokenId chosen(Chain chain, TokenId last, std::uint64_t seed, std::int64_t counted, bool ban_end) {
   const std::uint64_t hash = mixed(mixed(chain ^ seed) + static_cast<std::uint64_t>(counted));
   if (!ban_end && hash % 13 == 0) return kEndToken;
-  return kFirstByteToken + static_cast<TokenId>(33 + (hash >> 8) % 90);
+  const std::uint64_t word = (hash >> 40) % 4 > 0 ? mixed(static_cast<std::uint64_t>(last) % 12) : hash;
+  return kFirstByteToken + static_cast<TokenId>(33 + (word >> 8) % 90);
 }
 
 std::int64_t counted_in(const SamplerState* state) {
@@ -40,15 +42,17 @@ Chain chained(Chain before, TokenId token) {
 
 std::vector<TokenId> true_answer(std::span<const TokenId> history, const Turn& turn, std::size_t count) {
   Chain chain = kNoTokens;
-  for (TokenId token : history) chain = chained(chain, token);
-  for (TokenId token : turn.tokens) chain = chained(chain, token);
+  TokenId last = 0;
+  const auto follow = [&](TokenId token) { chain = chained(chain, last = token); };
+  std::ranges::for_each(history, follow);
+  std::ranges::for_each(turn.tokens, follow);
   const bool penalties = turn.sampling->frequency_penalty != 0.0f;
   std::vector<TokenId> answer;
   while (answer.size() < count && (answer.empty() || answer.back() != kEndToken)) {
     const auto said = std::ssize(answer);
     const bool ban_end = turn.limits.ignore_eos || said < turn.limits.min_tokens;
-    answer.push_back(chosen(chain, turn.sampling->seed, penalties ? said : 0, ban_end));
-    chain = chained(chain, answer.back());
+    answer.push_back(chosen(chain, last, turn.sampling->seed, penalties ? said : 0, ban_end));
+    follow(answer.back());
   }
   return answer;
 }
@@ -127,9 +131,19 @@ void HashModel::write(const Slice& slice) {
 }
 
 void HashModel::sample(Slice& slice) {
-  const Chain chain = checked_chain(slice, slice.position + std::ssize(slice.tokens));
+  const std::int64_t known = std::ssize(slice.tokens) - slice.drafts;
+  Chain chain = checked_chain(slice, slice.position + known);
   if (!slice.wants_token) return;
-  slice.sampled.token = chosen(chain, slice.sampling->seed, counted_in(slice.state), slice.no_end_for > 0);
+  const std::int64_t counted = counted_in(slice.state);
+  const bool penalties = slice.sampling->frequency_penalty != 0.0f;
+  for (std::int32_t nth = 0;; ++nth) {
+    const TokenId last = slice.tokens[static_cast<std::size_t>(known + nth - 1)];
+    Sampled& sampled = nth == 0 ? slice.sampled : slice.after[static_cast<std::size_t>(nth - 1)];
+    sampled.token = chosen(chain, last, slice.sampling->seed, penalties ? counted + nth : 0, slice.no_end_for > nth);
+    slice.right = nth;
+    if (nth == slice.drafts || sampled.token != slice.tokens[static_cast<std::size_t>(known + nth)]) return;
+    chain = checked_chain(slice, slice.position + known + nth + 1);
+  }
 }
 
 }  // namespace troupe::test

@@ -102,10 +102,12 @@ void Ledger::check_counts(const Asked& asked, const TurnEnd& end) {
   const auto prompt = std::ssize(history_) + std::ssize(asked.turn.tokens);
   if (end.prompt_tokens != prompt) report_("prompt_tokens is " + std::to_string(end.prompt_tokens));
   if (end.cached_tokens >= prompt) report_("no token of the prompt was computed");
-  if (end.computed_tokens != prompt - end.cached_tokens + std::ssize(end.tokens) - 1) {
+  const std::int64_t wrong_guesses = end.draft_tokens - end.right_drafts;
+  if (end.computed_tokens != prompt - end.cached_tokens + std::ssize(end.tokens) - 1 + wrong_guesses) {
     report_("computed_tokens is " + std::to_string(end.computed_tokens) + " of a prompt of " + std::to_string(prompt) +
             " tokens, " + std::to_string(end.cached_tokens) + " of them cached, and " +
-            std::to_string(end.tokens.size()) + " of an answer");
+            std::to_string(end.tokens.size()) + " of an answer, with " + std::to_string(wrong_guesses) +
+            " wrong guesses");
   }
 }
 

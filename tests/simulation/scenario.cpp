@@ -70,6 +70,7 @@ Scenario::Scenario(Random& random)
       events(20 + random.below(100)),
       max_sessions(random.below(8) == 0 ? 3 : 1000),
       prefix_memory(static_cast<std::uint64_t>(one_of({0, 4 * 4096, 1 << 30, 1 << 30}, random))),
+      drafts(static_cast<std::int32_t>(one_of({0, 1, 8}, random))),
       mayhem(random.below(8) == 0),
       deadlines(random.below(2) == 0),
       doom(random.below(3) == 0) {
@@ -108,7 +109,8 @@ std::string Scenario::describe() const {
     if (weights_[i] > 0) kinds += std::string(kinds.empty() ? "" : ", ") + kKinds[i].name;
   }
   return std::to_string(users) + " users, " + std::to_string(pages) + " pages, " + std::to_string(max_rows) +
-         " rows a launch, schedule " + std::to_string(static_cast<int>(schedule)) + ", trouble: " + kinds;
+         " rows a launch, " + std::to_string(drafts) + " guesses, schedule " +
+         std::to_string(static_cast<int>(schedule)) + ", trouble: " + kinds;
 }
 
 }  // namespace troupe::test

@@ -53,7 +53,8 @@ struct Scenario {
   std::int64_t events;  // that are drawn
   std::int64_t max_sessions;
   std::uint64_t prefix_memory;
-  bool mayhem;  // the batcher may die more often than it is replaced
+  std::int32_t drafts;  // that a session may guess
+  bool mayhem;          // the batcher may die more often than it is replaced
   bool deadlines;
   bool doom;  // some turns' steps fail for good
 

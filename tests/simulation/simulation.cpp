@@ -31,6 +31,7 @@ SupervisorOptions options_of(const Scenario& scenario, RunBatch run) {
   options.hang_limit = kHangLimit;
   options.max_sessions = scenario.max_sessions;
   options.prefix_memory = scenario.prefix_memory;
+  options.drafts = scenario.drafts;
   return options;
 }
 
@@ -231,6 +232,10 @@ void Simulation::launch(std::span<Slice> batch) {
   launching_ = true;
   const std::shared_ptr<void> at_end(nullptr, [this](void*) { launching_ = false; });
   model_.run(batch);
+  for (const Slice& slice : batch) {
+    life_.guesses += slice.drafts;
+    life_.right_guesses += slice.right;
+  }
 }
 
 // What happens beside a launch, and what a launch may meet.

@@ -44,6 +44,7 @@ struct Life {
   std::int64_t events = 0;
   std::int64_t launches = 0;
   std::int64_t turns = 0;
+  std::int64_t guesses = 0, right_guesses = 0;
 };
 
 class Simulation {

@@ -4,9 +4,9 @@
 //     TROUPE_SIMULATION_SEEDS=n   so many seeds instead of 2,000 (200 at the small scale)
 #include "tests/simulation/simulation.h"
 
-#include <cstdio>
 #include <cstdlib>
 #include <gtest/gtest.h>
+#include <iostream>
 #include <spdlog/sinks/null_sink.h>
 #include <spdlog/spdlog.h>
 
@@ -55,14 +55,17 @@ class SimulationTest : public testing::Test {
 TEST_F(SimulationTest, a_house_keeps_its_promises_whatever_happens_and_in_whatever_order) {
   if (const auto seed = number_from("TROUPE_SIMULATION_SEED")) return expect_sound(*seed, 1'000'000);
   const std::uint64_t seeds = number_from("TROUPE_SIMULATION_SEEDS").value_or(small_scale() ? 200 : 2000);
-  std::int64_t events = 0, launches = 0, turns = 0;
+  std::int64_t events = 0, launches = 0, turns = 0, guesses = 0, right = 0;
   for (std::uint64_t seed = 1; seed <= seeds && !HasFailure(); ++seed) {
     const Life life = live(seed);
     if (!life.broken.empty()) expect_sound(seed);
     events += life.events, launches += life.launches, turns += life.turns;
+    guesses += life.guesses, right += life.right_guesses;
   }
-  std::printf("  %llu seeds: %lld events, %lld launches, %lld turns\n", static_cast<unsigned long long>(seeds),
-              static_cast<long long>(events), static_cast<long long>(launches), static_cast<long long>(turns));
+  std::cout << "  " << seeds << " seeds: " << events << " events, " << launches << " launches, " << turns << " turns, "
+            << right << " of " << guesses << " guesses right\n";
+  EXPECT_GT(right, 0);
+  EXPECT_LT(right, guesses);
   promise("N14", "lives from " + with_commas(std::min<std::int64_t>(static_cast<std::int64_t>(seeds), 2000)) +
                      " seeds at least");
 }
