@@ -38,7 +38,6 @@ struct SupervisorOptions {
   // Tokens that a session may guess ahead (runtime/prompt_lookup.h); 0: none. No token changes by it. Each guess that
   // is computed is a row; which ones pay, the batcher decides (runtime/step_queue.h).
   std::int32_t drafts = 0;
-  static constexpr std::int32_t kMostDrafts = 16;
 
   KeyWeights weights;  // of the keys, for the rows of launches and the pages of the line
 

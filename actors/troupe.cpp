@@ -45,6 +45,7 @@ SupervisorOptions supervision(const HostOptions& host, KeyWeights weights, std::
   SupervisorOptions options;
   options.sleep_room = std::move(sleep_room);
   options.fuse = host.fuse;
+  options.drafts = host.drafts;
   options.prefix_memory = host.prefix_memory;
   options.weights = std::move(weights);
   return options;
@@ -265,6 +266,10 @@ Result<Host> Host::open(const std::string& model_path, const HostOptions& option
   if (inside_actor_thread) return called_inside();
   auto weights = KeyWeights::of(options.key_weights);
   if (!weights) return weights.error();
+  if (options.drafts < 0 || options.drafts > HostOptions::kMostDrafts) {
+    return Error{ErrorCode::bad_input, "drafts is " + std::to_string(options.drafts) + "; 0 (none) to " +
+                                           std::to_string(HostOptions::kMostDrafts) + " are possible"};
+  }
   auto engine = Engine::open(model_path, options.engine);
   if (!engine) return engine.error();
   auto sleep_room = SleepRoom::open(options.sleep, *(*engine)->pages());

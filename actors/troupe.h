@@ -42,6 +42,11 @@ struct HostOptions {
   // Where not all get what they want, a key of weight 2 has twice the rows and pages of one of weight 1; 1 to 1000, 1
   // for every key that is not named.
   std::map<std::string, int> key_weights{};
+  // Tokens that a session may guess ahead from its own history, at most kMostDrafts; 0: none. They are verified in the
+  // launch that comes anyway, as far as that pays: the same answers, bit for bit, in fewer launches where text repeats
+  // itself.
+  std::int32_t drafts = 0;
+  static constexpr std::int32_t kMostDrafts = 16;
   std::chrono::milliseconds drain_limit{5000};  // how long the destructor lets running turns go on
 };
 

@@ -18,6 +18,7 @@ struct BenchFlags {
   std::vector<int> sessions{1, 2, 4, 8, 16, 32};
   Load load;                  // of each run, but for its sessions
   std::int32_t intruder = 0;  // tokens of a long prompt; 0: none
+  HostFlags host;
   bool json = false;
   bool no_table = false;
   bool no_bandwidth = false;
@@ -39,6 +40,9 @@ class Bench {
     }
     if (flags_.intruder > 0) {
       if (auto done = intruder_table(); !done) return done;
+    }
+    if (flags_.host.drafts > 0) {
+      if (auto done = guess_table(); !done) return done;
     }
     if (!flags_.no_table) {
       if (auto done = fused_table(); !done) return done;
@@ -67,6 +71,22 @@ class Bench {
     answers_[sessions] = loop.answers;
     if (sessions == 1) solo_ = result->tokens_per_second;
     report_.run(sessions, *result, loop);
+    return {};
+  }
+
+  // What guessing brings, one run beside the other.
+  Result<void> guess_table() {
+    report_.begin_guess_table(flags_.host.drafts);
+    for (int sessions : flags_.sessions) {
+      Load guesses = load(sessions);
+      guesses.drafts = flags_.host.drafts;
+      auto plain = run_load(engine_, load(sessions));
+      if (!plain) return plain.error();
+      auto guessing = run_load(engine_, guesses);
+      if (!guessing) return guessing.error();
+      if (guessing->answers != answers_[sessions]) return differs();
+      report_.guess_row(sessions, *plain, *guessing);
+    }
     return {};
   }
 
@@ -176,6 +196,7 @@ void add_bench(CLI::App& program, Action& action) {
       program.add_subcommand("bench", "Tokens per second and latency with 1, 2, 4, ... sessions at once");
   auto flags = std::make_shared<BenchFlags>();
   flags->model.add_to(*command);
+  flags->host.add_to(*command);
   command->add_option("--sessions", flags->sessions, "Numbers of sessions, as 1,2,4")
       ->delimiter(',')
       ->allow_extra_args(false)  // the next word may be MODEL

@@ -14,9 +14,10 @@ class BenchHost {
  public:
   static constexpr auto kLimit = kLongestTurn;
 
-  BenchHost(const std::shared_ptr<Engine>& engine, bool fuse) : system_(config_) {
+  BenchHost(const std::shared_ptr<Engine>& engine, const Load& load) : system_(config_) {
     SupervisorOptions options;
-    options.fuse = fuse;
+    options.fuse = load.fuse;
+    options.drafts = load.drafts;
     host_ = spawn_supervisor(system_, engine, options);
   }
   BenchHost(const BenchHost&) = delete;

@@ -114,7 +114,7 @@ class IntruderState {
 };
 
 Disturbance disturb(const std::shared_ptr<Engine>& engine, const Load& load, std::int32_t intruder) {
-  BenchHost host(engine, load.fuse);
+  BenchHost host(engine, load);
   auto done = std::make_shared<std::promise<Disturbance>>();
   auto outcome = done->get_future();
   host.system().spawn<SinkActor::stateful_impl<IntruderState>>(host.host(), load, intruder, engine->shape().vocabulary,

@@ -195,7 +195,7 @@ double best_read_rate(const Buffer& memory, int threads) {
 }  // namespace
 
 Result<LoadResult> run_load(const std::shared_ptr<Engine>& engine, const Load& load) {
-  BenchHost host(engine, load.fuse);
+  BenchHost host(engine, load);
   auto done = std::make_shared<std::promise<Outcome>>();
   auto outcome = done->get_future();
   host.system().spawn<SinkActor::stateful_impl<CollectorState>>(host.host(), load, engine->shape().vocabulary, done);

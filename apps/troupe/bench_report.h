@@ -23,6 +23,8 @@ class BenchReport {
   void run(int sessions, const LoadResult& result, const LoopResult& loop);
   void begin_fused_table();
   void fused_row(int sessions, double unfused, double fused);
+  void begin_guess_table(std::int32_t drafts);
+  void guess_row(int sessions, const LoadResult& plain, const LoadResult& guessing);
   void begin_intruder_table(std::int32_t tokens);
   void intruder_row(int sessions, std::int32_t tokens, const IntruderResult& result);
   void peak_memory(double megabytes);

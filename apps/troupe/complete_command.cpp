@@ -15,6 +15,7 @@ struct CompleteFlags {
   ModelFlags model;
   SamplingFlags sampling;
   WindowFlags window;
+  HostFlags host;
   std::optional<std::string> prompt;
   std::string file = "-";
   bool echo = false;
@@ -38,7 +39,7 @@ int complete(const CompleteFlags& flags) {
   Interrupt interrupt;
   Result<std::string> prompt = flags.prompt ? Result<std::string>(*flags.prompt) : read_text(flags.file);
   if (!prompt) return complain(prompt.error());
-  auto host = Host::open(flags.model.model, {.engine = flags.model.engine_options()});
+  auto host = Host::open(flags.model.model, {.engine = flags.model.engine_options(), .drafts = flags.host.drafts});
   if (!host) return complain(host.error());
   if (flags.echo) print(*prompt);
   auto end = stream(*host, flags, std::move(*prompt), interrupt);
@@ -57,6 +58,7 @@ void add_complete(CLI::App& program, Action& action) {
   flags->model.add_to(*command);
   flags->sampling.add_to(*command);
   flags->window.add_to(*command);
+  flags->host.add_to(*command);
   auto* file = command->add_option("-f,--file", flags->file, "A file with the text; -: stdin")->capture_default_str();
   command->add_option("-p,--prompt", flags->prompt, "The text; without it --file is read")->excludes(file);
   command->add_flag("--heal", flags->heal,

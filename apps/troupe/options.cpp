@@ -7,6 +7,7 @@
 #include <limits>
 #include <unistd.h>
 
+#include "actors/troupe.h"
 #include "runtime/answer.h"
 #include "runtime/text/builtin_templates.h"
 #include "runtime/text/printable.h"
@@ -187,6 +188,15 @@ void SamplingFlags::add_breakers(CLI::App& command) {
           "Text that no repetition reaches across (may be given several times; none: there is no such text); "
           "without it: a new line, : \" and *")
       ->allow_extra_args(false);
+}
+
+void HostFlags::add_to(CLI::App& command) {
+  command
+      .add_option("--drafts", drafts,
+                  "Tokens that a session may guess ahead from what was said before; the same answers in fewer "
+                  "launches where text repeats itself; 0: none")
+      ->check(CLI::Range(0, HostOptions::kMostDrafts))
+      ->capture_default_str();
 }
 
 void WindowFlags::add_to(CLI::App& command) {

@@ -35,6 +35,13 @@ struct SamplingFlags {
   void add_breakers(CLI::App& command);
 };
 
+// Of the host that opens the sessions.
+struct HostFlags {
+  std::int32_t drafts = 0;
+
+  void add_to(CLI::App& command);
+};
+
 // For a session that goes on past its context.
 struct WindowFlags {
   TokenWindow window;

@@ -15,6 +15,7 @@ struct RunFlags {
   ModelFlags model;
   SamplingFlags sampling;
   WindowFlags window;
+  HostFlags host;
   std::string system;
 };
 
@@ -29,7 +30,7 @@ int run(const RunFlags& flags) {
   Interrupt interrupt(color ? "\033[0m\n" : "\n");  // before the host starts its threads
   std::optional<LineEditor> editor;
   if (terminal) editor.emplace(interrupt);
-  auto host = Host::open(flags.model.model, {.engine = flags.model.engine_options()});
+  auto host = Host::open(flags.model.model, {.engine = flags.model.engine_options(), .drafts = flags.host.drafts});
   if (!host) return complain(host.error());
   return Chat(std::move(*host), {flags.sampling, flags.window.window, flags.system, color}, interrupt,
               editor ? &*editor : nullptr)
@@ -45,6 +46,7 @@ void add_run(CLI::App& program, Action& action) {
   flags->model.add_to(*command);
   flags->sampling.add_to(*command);
   flags->window.add_to(*command);
+  flags->host.add_to(*command);
   command->add_option("--system", flags->system, "The system message");
   command->callback([flags, &action] { action = [flags] { return run(*flags); }; });
 }

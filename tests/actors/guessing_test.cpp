@@ -4,6 +4,7 @@
 #include <iostream>
 #include <mutex>
 
+#include "actors/troupe.h"
 #include "tests/actors/actor_lab.h"
 #include "tests/support/random.h"
 
@@ -225,7 +226,7 @@ TEST_F(Guessing, changes_nothing_in_a_crowd_where_it_pays_for_some_and_not_for_o
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
     engine->run(batch);
   };
-  ActorLab lab(guessing(SupervisorOptions::kMostDrafts, run));
+  ActorLab lab(guessing(HostOptions::kMostDrafts, run));
   engine = lab.shared_engine();
   const auto [drafts, right] = compare(all_at_once(lab, scripts_));
   EXPECT_GT(right, 0);
