@@ -166,7 +166,7 @@ class Chaos {
 };
 
 TEST(Chaos, cancels_and_deaths_in_every_phase_leave_no_page_and_no_neighbour_changed) {
-  const int hits = small_scale() ? 200 : 2000;
+  const int hits = small_scale() ? 200 : 10'000;
   Chaos chaos(42);
   chaos.run(hits);
   for (int phase = 0; phase < kPhases; ++phase) {

@@ -231,6 +231,8 @@ TEST_F(Guessing, changes_nothing_in_a_crowd_where_it_pays_for_some_and_not_for_o
   const auto [drafts, right] = compare(all_at_once(lab, scripts_));
   EXPECT_GT(right, 0);
   EXPECT_LT(right, drafts);
+  promise("C24", std::to_string(scripts_.size()) +
+                     " conversations alone, in a crowd and with batchers that die: the same bits");
 }
 
 TEST_F(Guessing, changes_nothing_when_batchers_die_with_guesses_in_work) {

@@ -1,27 +1,11 @@
 // Sessions are cheap: many are opened and closed, and nothing is left of them.
 #include <chrono>
-#include <fstream>
-#include <unistd.h>
 
 #include "tests/actors/actor_lab.h"
+#include "tests/support/resident.h"
 
 namespace troupe::test {
 namespace {
-
-double resident_kilobytes() {
-  std::ifstream file("/proc/self/statm");
-  double all = 0, resident = 0;
-  file >> all >> resident;
-  return resident * static_cast<double>(::sysconf(_SC_PAGESIZE)) / 1024;
-}
-
-bool memory_counts() {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  return false;  // a sanitizer keeps what was freed for a while
-#else
-  return true;
-#endif
-}
 
 std::vector<SessionActor> open_many(ActorLab& lab, int count) {
   std::vector<SessionActor> sessions;

@@ -90,7 +90,6 @@ TEST(Session, parks_when_its_sink_gives_no_credit_and_goes_on_where_it_stopped) 
   pending.receive([&](TurnEnd& ended) { end = std::move(ended); },
                   [](caf::error& error) { FAIL() << caf::to_string(error); });
   EXPECT_EQ(end.tokens, lab.solo(turn));
-  promise("N8", "a credit of 5: 5 deltas, then no launch; resumed whole");
   lab.self()->send_exit(sink, caf::exit_reason::user_shutdown);
 }
 
