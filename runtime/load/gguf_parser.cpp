@@ -10,7 +10,7 @@
 namespace troupe {
 namespace {
 
-constexpr std::uint32_t kMagic = 0x46554747;  // "GGUF"
+constexpr std::uint32_t kGgufMagic = 0x46554747;  // "GGUF"
 constexpr std::uint64_t kLongestKey = 65535;
 constexpr std::uint64_t kLongestName = 1024;
 constexpr std::uint64_t kMostDims = 4;
@@ -56,7 +56,7 @@ std::string known_types() {
   return out;
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   return "'" + printable(text, 60) + "'";
 }
 
@@ -140,7 +140,7 @@ void GgufParser::parse(bool first) {
   place(tensors);
   for (GgufTensor& tensor : tensors) {
     if (!out_.by_name_.emplace(tensor.name, out_.tensors_.size()).second) {
-      refuse("tensor " + quoted(tensor.name) + " is there twice");
+      refuse("tensor " + in_quotes(tensor.name) + " is there twice");
     }
     out_.tensors_.push_back(std::move(tensor));
   }
@@ -148,7 +148,7 @@ void GgufParser::parse(bool first) {
 
 void GgufParser::read_preamble() {
   const auto magic = reader_.number<std::uint32_t>("the magic number");
-  if (magic != kMagic) refuse("not a GGUF file: it does not begin with 'GGUF' at byte 0");
+  if (magic != kGgufMagic) refuse("not a GGUF file: it does not begin with 'GGUF' at byte 0");
   const auto version = reader_.number<std::uint32_t>("the version");
   if (version != 2 && version != 3) {
     if (version == 0x02000000u || version == 0x03000000u)
@@ -169,20 +169,20 @@ void GgufParser::read_metadata(bool first) {
     if (key.empty()) refuse("an empty metadata key" + at);
     const auto type = reader_.number<std::uint32_t>("a metadata type");
     if (type > static_cast<std::uint32_t>(GgufType::f64)) {
-      refuse("metadata " + quoted(key) + at + " has type " + std::to_string(type) + "; types 0 to 12 exist");
+      refuse("metadata " + in_quotes(key) + at + " has type " + std::to_string(type) + "; types 0 to 12 exist");
     }
     GgufValue value;
     try {
       value = read_value(static_cast<GgufType>(type));
     } catch (const FormatError& error) {
-      throw FormatError("metadata " + quoted(key) + at + ": " + error.what(), error.code);
+      throw FormatError("metadata " + in_quotes(key) + at + ": " + error.what(), error.code);
     }
     if (!first) {
       if (key == "split.no") check_split_number(value);
       continue;
     }
     if (!out_.by_key_.emplace(key, out_.metadata_.size()).second)
-      refuse("metadata " + quoted(key) + at + " is there twice");
+      refuse("metadata " + in_quotes(key) + at + " is there twice");
     out_.metadata_.push_back({std::move(key), std::move(value)});
   }
   if (first) read_alignment();
@@ -294,19 +294,20 @@ GgufTensor GgufParser::read_tensor() {
   tensor.part = out_.parts_.size() - 1;
   const auto dims = reader_.number<std::uint32_t>("a tensor's dimension count");
   if (dims < 1 || dims > kMostDims) {
-    refuse("tensor " + quoted(tensor.name) + at + " has " + std::to_string(dims) + " dimensions; 1 to 4 are possible");
+    refuse("tensor " + in_quotes(tensor.name) + at + " has " + std::to_string(dims) +
+           " dimensions; 1 to 4 are possible");
   }
   for (std::uint32_t d = 0; d < dims; ++d) {
     const auto extent = reader_.number<std::uint64_t>("a tensor's dimension");
     if (extent == 0 || extent > kMostElements) {
-      refuse("tensor " + quoted(tensor.name) + at + " has a dimension of " + std::to_string(extent));
+      refuse("tensor " + in_quotes(tensor.name) + at + " has a dimension of " + std::to_string(extent));
     }
     tensor.dims.push_back(static_cast<std::int64_t>(extent));
   }
   const auto type = reader_.number<std::uint32_t>("a tensor's type");
   const TypeTraits* known = find_gguf_type(type);
   if (known == nullptr) {
-    throw FormatError("tensor " + quoted(tensor.name) + at + " has type " + std::to_string(type) + " (" +
+    throw FormatError("tensor " + in_quotes(tensor.name) + at + " has type " + std::to_string(type) + " (" +
                           foreign_type(type) + "), which this build does not read; it reads " + known_types(),
                       ErrorCode::unsupported);
   }
@@ -321,14 +322,14 @@ void GgufParser::read_shape(GgufTensor& tensor) {
   std::uint64_t elements = 1;
   for (std::int64_t extent : tensor.dims) {
     if (static_cast<std::uint64_t>(extent) > kMostElements / elements) {
-      refuse("tensor " + quoted(tensor.name) + " has more than 2^48 elements");
+      refuse("tensor " + in_quotes(tensor.name) + " has more than 2^48 elements");
     }
     elements *= static_cast<std::uint64_t>(extent);
   }
   tensor.cols = tensor.dims[0];
   tensor.rows = static_cast<std::int64_t>(elements) / tensor.cols;
   if (tensor.cols % type.block != 0) {
-    refuse("tensor " + quoted(tensor.name) + " has rows of " + std::to_string(tensor.cols) + " elements; type " +
+    refuse("tensor " + in_quotes(tensor.name) + " has rows of " + std::to_string(tensor.cols) + " elements; type " +
            std::string(type.name) + " needs a multiple of " + std::to_string(type.block));
   }
   tensor.bytes = checked_multiply(elements / type.block, type.bytes);
@@ -340,17 +341,17 @@ void GgufParser::place(std::vector<GgufTensor>& tensors) {
   std::vector<const GgufTensor*> order;
   for (GgufTensor& tensor : tensors) {
     if (tensor.offset % out_.alignment_ != 0) {
-      refuse("tensor " + quoted(tensor.name) + " begins at data offset " + std::to_string(tensor.offset) +
+      refuse("tensor " + in_quotes(tensor.name) + " begins at data offset " + std::to_string(tensor.offset) +
              ", which is not aligned to " + std::to_string(out_.alignment_));
     }
     if (tensor.offset > size_) {
-      refuse("tensor " + quoted(tensor.name) + " begins at data offset " + std::to_string(tensor.offset) +
+      refuse("tensor " + in_quotes(tensor.name) + " begins at data offset " + std::to_string(tensor.offset) +
              "; the file ends at " + std::to_string(size_) + " (is the download complete?)");
     }
     tensor.offset = checked_add(data, tensor.offset);
     const std::uint64_t end = checked_add(tensor.offset, tensor.bytes);
     if (end > size_) {
-      refuse("tensor " + quoted(tensor.name) + " takes bytes " + std::to_string(tensor.offset) + " to " +
+      refuse("tensor " + in_quotes(tensor.name) + " takes bytes " + std::to_string(tensor.offset) + " to " +
              std::to_string(end) + "; the file ends at " + std::to_string(size_) + " (is the download complete?)");
     }
     order.push_back(&tensor);
@@ -358,7 +359,7 @@ void GgufParser::place(std::vector<GgufTensor>& tensors) {
   std::sort(order.begin(), order.end(), [](const auto* a, const auto* b) { return a->offset < b->offset; });
   for (std::size_t i = 1; i < order.size(); ++i) {
     if (order[i - 1]->offset + order[i - 1]->bytes > order[i]->offset) {
-      refuse("tensors " + quoted(order[i - 1]->name) + " and " + quoted(order[i]->name) + " overlap");
+      refuse("tensors " + in_quotes(order[i - 1]->name) + " and " + in_quotes(order[i]->name) + " overlap");
     }
   }
   refuse_rest(order.empty() ? data : order.back()->offset + order.back()->bytes);
