@@ -18,7 +18,10 @@
 
 namespace troupe {
 
+using SessionId = std::uint64_t;
+
 struct Slice {
+  SessionId session = 0;  // whose: told in a record, of no meaning to the engine
   const KvLease* cache = nullptr;
   std::int64_t position = 0;          // tokens of the sequence that stand before the first one here
   std::span<const TokenId> tokens{};  // at least one

@@ -39,4 +39,9 @@ void run_isolated(const RunBatch& run, std::span<Slice> batch) {
   }
 }
 
+void run_launch(const RunBatch& run, std::span<Slice> batch, bool fuse) {
+  if (fuse) return run_isolated(run, batch);
+  for (Slice& slice : batch) run_isolated(run, {&slice, 1});
+}
+
 }  // namespace troupe

@@ -17,5 +17,7 @@ namespace troupe {
 using RunBatch = std::function<void(std::span<Slice>)>;
 
 void run_isolated(const RunBatch& run, std::span<Slice> batch);
+// With `fuse` as above; without, every slice is a launch of its own.
+void run_launch(const RunBatch& run, std::span<Slice> batch, bool fuse);
 
 }  // namespace troupe

@@ -31,6 +31,7 @@ class KeyWeights {
     return weights;
   }
 
+  const std::map<std::string, int>& by_key() const { return by_key_; }
   double operator[](const std::string& key) const {
     const auto named = by_key_.find(key);
     return named == by_key_.end() ? kUsual : named->second;

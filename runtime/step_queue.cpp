@@ -124,6 +124,7 @@ void StepQueue::add_slice(Waiting& waiting) {
   waiting.after.resize(static_cast<std::size_t>(waiting.step.drafts));
   const Step& step = waiting.step;
   Slice slice;
+  slice.session = step.session;
   slice.cache = &step.cache;
   slice.position = waiting.position();
   slice.tokens =

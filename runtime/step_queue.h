@@ -40,8 +40,6 @@
 
 namespace troupe {
 
-using SessionId = std::uint64_t;
-
 struct Step {
   SessionId session = 0;
   std::string key;          // who pays: keys share the rows of a launch by their weights
@@ -56,6 +54,8 @@ struct Step {
   // follow one known token. How many of them are computed, the queue decides.
   std::int32_t drafts = 0;
   float draft_odds = 0.0f;
+  // For a record (runtime/record/): the tokens that stand before, where the session's last step does not tell them.
+  std::shared_ptr<const std::vector<TokenId>> past{};
 };
 
 // What a step gave.

@@ -31,6 +31,13 @@ std::int64_t KvLease::capacity() const {
   return static_cast<std::int64_t>(run_->ids.size()) * KvLayout::kPageTokens;
 }
 
+KvLease KvLease::without_pages(std::int64_t position, std::shared_ptr<std::atomic<bool>> revoked) {
+  KvLease lease;
+  lease.revoked_ = std::move(revoked);
+  lease.position_ = position;
+  return lease;
+}
+
 void KvLease::copy_shared_page() const {
   if (source_ != nullptr && !planted(PlantedFault::page_not_copied)) run_->pool->copy(source_->ids.front(), copy_);
 }

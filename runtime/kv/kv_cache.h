@@ -49,6 +49,9 @@ class KvLease {
   std::int64_t capacity() const;                       // tokens that the pages can hold
   std::int64_t position() const { return position_; }  // committed tokens when it was lent
   // Set by the owner when the step's result is no longer wanted; read when a batch is gathered.
+  // For the queue of a replay, whose steps get their pages when a batch has taken them: a lease that has a position and
+  // can be revoked, and nothing else.
+  static KvLease without_pages(std::int64_t position, std::shared_ptr<std::atomic<bool>> revoked);
   bool revoked() const { return revoked_ == nullptr || revoked_->load(std::memory_order_acquire); }
   // Before the row at position() is computed, on the thread that launches. Repeating it is harmless until then.
   void copy_shared_page() const;

@@ -1,11 +1,11 @@
-// ByteSource and ByteReader: the only code that touches the raw bytes of a model file.
+// ByteSource and ByteReader: the only code that touches the raw bytes of a model's file, or of a record's.
 //
 // A ByteReader walks a source front to back. Every read is bounded by the source's size, every sum and product of
 // sizes goes through checked arithmetic, and nothing is allocated that the remaining bytes could not fill. A violation
-// throws FormatError with the offset; whoever owns the parse (Gguf::open) turns it into a Result. It never leaves
-// load/.
+// throws FormatError with the offset; whoever owns the parse (Gguf::open, RecordReader) turns it into a Result.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -59,7 +59,8 @@ static_assert(std::endian::native == std::endian::little, "GGUF files are little
 
 class ByteReader {
  public:
-  explicit ByteReader(const ByteSource& source) : source_(source), window_(kWindow) {}
+  explicit ByteReader(const ByteSource& source)
+      : source_(source), window_(static_cast<std::size_t>(std::min<std::uint64_t>(kWindow, source.size()))) {}
 
   std::uint64_t position() const { return position_; }
   std::uint64_t remaining() const { return source_.size() - position_; }

@@ -1,0 +1,85 @@
+#include "runtime/record/replay_caches.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace troupe {
+namespace {
+
+std::int64_t common_length(std::span<const TokenId> a, std::span<const TokenId> b) {
+  return std::ranges::mismatch(a, b).in1 - a.begin();
+}
+
+}  // namespace
+
+Result<KvCache*> ReplayCaches::prepare(SessionId session, std::span<const TokenId> past, std::int64_t more) {
+  Held& held = held_.try_emplace(session, Held{KvCache(engine_.pages())}).first->second;
+  held.used = launch_;
+  share(held, past);
+  if (auto reserved = reserve(held, std::ssize(past) + more); !reserved) return reserved.error();
+  if (auto done = compute(held, past); !done) return done.error();
+  return &held.cache;
+}
+
+void ReplayCaches::computed(SessionId session, std::span<const TokenId> tokens) {
+  auto& all = held_.at(session).tokens;
+  all.insert(all.end(), tokens.begin(), tokens.end());
+}
+
+// Leaves in `held` the longest beginning of `past` that anybody holds. A fork for less than a page is not worth one.
+void ReplayCaches::share(Held& held, std::span<const TokenId> past) const {
+  std::int64_t most = common_length(held.tokens, past);
+  const Held* best = nullptr;
+  const std::int64_t least = most + KvLayout::kPageTokens;
+  if (std::ssize(past) >= least) {
+    for (const auto& [session, other] : held_) {
+      const std::int64_t common = common_length(other.tokens, past);
+      if (common < least || common <= most) continue;
+      most = common;
+      best = &other;
+    }
+  }
+  if (best != nullptr) {
+    held.cache = best->cache.fork(most);
+  } else {
+    held.cache.truncate(most);
+  }
+  held.tokens.assign(past.begin(), past.begin() + most);
+}
+
+Result<void> ReplayCaches::reserve(Held& held, std::int64_t tokens) {
+  while (!held.cache.reserve(tokens)) {
+    if (drop_longest_unused()) continue;
+    return Error{ErrorCode::out_of_memory, "the KV memory of " + std::to_string(engine_.pages()->total()) +
+                                               " pages does not hold the sequences of one recorded launch: give more "
+                                               "with --kv-memory"};
+  }
+  return {};
+}
+
+bool ReplayCaches::drop_longest_unused() {
+  const auto oldest = std::ranges::min_element(held_, {}, [](const auto& entry) { return entry.second.used; });
+  if (oldest == held_.end() || oldest->second.used == launch_) return false;
+  held_.erase(oldest);
+  return true;
+}
+
+Result<void> ReplayCaches::compute(Held& held, std::span<const TokenId> past) {
+  while (std::ssize(held.tokens) < std::ssize(past)) {
+    auto next = past.subspan(held.tokens.size());
+    next = next.first(std::min(next.size(), static_cast<std::size_t>(engine_.max_rows())));
+    const KvLease lease = held.cache.lend();
+    Slice slice{.cache = &lease, .position = held.cache.length(), .tokens = next};
+    engine_.run({&slice, 1});
+    if (slice.failed) {
+      held.cache.revoke();
+      return Error{ErrorCode::engine_failed, "the past of a recorded step cannot be computed: " + slice.failure};
+    }
+    held.tokens.insert(held.tokens.end(), next.begin(), next.end());
+    held.cache.commit(std::ssize(held.tokens));
+  }
+  return {};
+}
+
+}  // namespace troupe
