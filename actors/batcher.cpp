@@ -3,6 +3,8 @@
 #include <utility>
 
 #include "actors/errors.h"
+#include "actors/log.h"
+#include "runtime/record/recorder.h"
 
 namespace troupe {
 namespace {
@@ -12,7 +14,11 @@ class BatcherState {
   static constexpr const char* name = "troupe.batcher";
 
   BatcherState(BatcherActor::pointer self, BatcherOptions options)
-      : self_(self), options_(std::move(options)), queue_(options_.max_rows, options_.linger, options_.weights) {}
+      : self_(self),
+        options_(std::move(options)),
+        queue_(options_.max_rows, options_.linger, options_.weights),
+        recorder_(options_.record, {options_.max_rows, options_.fuse, options_.linger, options_.weights.by_key()}),
+        run_(recorder_.watched(options_.run)) {}
 
   BatcherActor::behavior_type make_behavior() {
     // What a launch throws ends this actor with its sentence; the host reads it from the down message.
@@ -20,6 +26,7 @@ class BatcherState {
     return {
         [this](step_atom, Step& step) { return on_step(std::move(step)); },
         [this](leave_atom, SessionId session) {
+          recorder_.left(session);
           queue_.leave(session);
           launch_when_ready();
         },
@@ -37,10 +44,12 @@ class BatcherState {
   caf::result<StepTokens> on_step(Step step) {
     auto promise = self_->make_response_promise<StepTokens>();
     const bool stranger = !queue_.awaits_anyone();
-    queue_.push(std::move(step), [promise](Result<StepTokens> result) mutable {
+    const std::uint64_t number = recorder_.arrived(step);
+    queue_.push(std::move(step), [this, number, promise](Result<StepTokens> result) mutable {
       if (result) {
         promise.deliver(std::move(*result));
       } else {
+        if (result.error().code == ErrorCode::cancelled) recorder_.withdrawn(number);
         promise.deliver(to_caf(result.error()));
       }
     });
@@ -59,12 +68,13 @@ class BatcherState {
     if (queue_.empty()) return;
     const auto now = self_->clock().now();
     if (queue_.ready(now)) {
-      launch();
+      launch(now);
       // What is left (a prompt in slices, or more than fits) goes on behind the messages that came meanwhile.
       if (!queue_.empty()) wake_after(TimePoint::duration::zero());
-    } else if (!asked_) {
-      wake_after(queue_.linger_until() - now);
+      return;
     }
+    recorder_.read_clock(now);
+    if (!asked_) wake_after(queue_.linger_until() - now);
   }
 
   void wake_after(TimePoint::duration delay) {
@@ -77,24 +87,24 @@ class BatcherState {
     }
   }
 
-  void launch() {
+  void launch(TimePoint now) {
     const std::span<Slice> batch = queue_.gather();
+    recorder_.gathered(now, batch);
+    write_record();
     if (batch.empty()) return;
     const auto began = self_->clock().now();
     if (options_.launch_began) options_.launch_began->store(began.time_since_epoch().count());
-    run(batch);
+    run_launch(run_, batch, options_.fuse);
     const auto ended = self_->clock().now();
     if (options_.launch_began) options_.launch_began->store(0);
     count(batch, ended - began);
+    recorder_.ended(ended, ended - began, batch);
     queue_.finish(ended, ended - began);
+    write_record();
   }
 
-  void run(std::span<Slice> batch) {
-    if (options_.fuse) {
-      run_isolated(options_.run, batch);
-    } else {
-      for (Slice& slice : batch) run_isolated(options_.run, {&slice, 1});
-    }
+  void write_record() {
+    if (const auto lost = recorder_.write()) log_warning(lost->message);
   }
 
   void count(std::span<const Slice> batch, Seconds took) {
@@ -116,6 +126,8 @@ class BatcherState {
   BatcherActor::pointer self_;
   BatcherOptions options_;
   StepQueue queue_;
+  Recorder recorder_;
+  RunBatch run_;  // the engine, as the recorder sees it
   LaunchStats stats_;
   std::uint64_t launches_asked_ = 0;  // number of the newest wake-up; older ones that still arrive are stale
   bool asked_ = false;

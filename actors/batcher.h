@@ -11,6 +11,7 @@
 
 #include "actors/messages.h"
 #include "runtime/isolate.h"
+#include "runtime/record/record_writer.h"
 #include "runtime/step_queue.h"
 
 namespace troupe {
@@ -26,6 +27,7 @@ struct BatcherOptions {
   bool fuse = true;
   std::chrono::nanoseconds linger = StepQueue::kLinger;
   KeyWeights weights{};
+  std::shared_ptr<RecordWriter> record{};  // may be null
 };
 
 // Spawns undetached when `detached` is false: the deterministic test scheduler needs it so.

@@ -117,6 +117,7 @@ void SessionState::send_step() {
   step.state = sampler_;
   step.no_end_for = work_->answer.no_end_for(length() - work_->prompt);
   step.logprobs = work_->turn.logprobs;
+  if (home_.records && !std::exchange(told_, true)) step.past = past();
   work_->computed += static_cast<std::int64_t>(step.tokens.size());
   if (home_.most_drafts > 0 && step.tokens.size() == 1 && !leads_) add_drafts(step);
   parked_ = false;
@@ -221,7 +222,7 @@ void SessionState::on_batcher(BatcherActor batcher) {
   home_.batcher = std::move(batcher);
   broken_.reset();
   if (!in_flight_ && !lost_) return;
-  lost_ = false;
+  lost_ = told_ = false;
   cache_.revoke();
   work_->computed -= seen() - cache_.length();
   send_step();

@@ -18,9 +18,17 @@ bool SessionState::follow_window() {
   return true;
 }
 
+// The tokens that the cache is of.
+std::shared_ptr<const std::vector<TokenId>> SessionState::past() const {
+  auto tokens = visible(0);
+  tokens.resize(static_cast<std::size_t>(cache_.length()));
+  return std::make_shared<const std::vector<TokenId>>(std::move(tokens));
+}
+
 // -- queued: pages for the worst case --
 
 void SessionState::reserve() {
+  told_ = false;
   const TokenWindow& window = settings_.window;
   const std::int64_t most = window.endless() ? window.tokens : home_.context;
   const std::int64_t worst_case = std::min(most, seen() + work_->tokens_left(most, std::ssize(work_->answer.tokens())));

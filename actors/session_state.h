@@ -71,6 +71,7 @@ class SessionState {
   std::vector<TokenId> visible(std::int64_t from) const {
     return settings_.window.visible(conversation_.tokens(), from);
   }
+  std::shared_ptr<const std::vector<TokenId>> past() const;
   bool follow_window();
   void reserve();
   std::shared_ptr<KvCache> hand_over();
@@ -117,6 +118,7 @@ class SessionState {
   std::uint64_t watched_turn_ = 0;  // whose deadline is looked at
   std::uint64_t epoch_ = 0;         // number of the newest step; answers to older ones are dropped
   bool in_flight_ = false;          // a step is with the batcher
+  bool told_ = false;               // a record knows what stands before the next step
   bool lost_ = false;               // its batcher died; the next batcher gets it again
   bool parked_ = false;             // no credit
   bool queued_ = false;             // waits for pages

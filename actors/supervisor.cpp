@@ -141,7 +141,8 @@ class SupervisorState {
             caf::actor_cast<caf::weak_actor_ptr>(self_),
             batcher_,
             options_.sleep_room && options_.sleep_room->has_room(),
-            options_.drafts};
+            options_.drafts,
+            options_.record != nullptr};
   }
 
   SessionActor spawn(Branch branch) {
@@ -215,8 +216,8 @@ class SupervisorState {
 
   void start_batcher() {
     launch_began_ = std::make_shared<LaunchClock>(0);
-    const BatcherOptions batching{options_.run,  engine_->max_rows(), launch_began_,
-                                  options_.fuse, options_.linger,     options_.weights};
+    const BatcherOptions batching{options_.run,    engine_->max_rows(), launch_began_,  options_.fuse,
+                                  options_.linger, options_.weights,    options_.record};
     batcher_ = spawn_batcher(self_->system(), batching, options_.detached);
     self_->monitor(batcher_);
   }

@@ -17,6 +17,7 @@
 #include "runtime/engine.h"
 #include "runtime/isolate.h"
 #include "runtime/kv/sleep_room.h"
+#include "runtime/record/record_writer.h"
 #include "runtime/step_queue.h"
 
 namespace troupe {
@@ -39,6 +40,8 @@ struct SupervisorOptions {
   // is computed is a row; which ones pay, the batcher decides (runtime/step_queue.h).
   std::int32_t drafts = 0;
 
+  // What the batchers decide by is appended here, and what came of it; null: nowhere. One host at a time may have it.
+  std::shared_ptr<RecordWriter> record;
   KeyWeights weights;  // of the keys, for the rows of launches and the pages of the line
 
   static constexpr std::chrono::milliseconds kTick{250};

@@ -11,6 +11,7 @@
 #include "actors/reader.h"
 #include "actors/spawn.h"
 #include "actors/supervisor.h"
+#include "runtime/record/record_header.h"
 
 namespace troupe {
 namespace {
@@ -41,8 +42,10 @@ Error called_inside() {
           "a blocking call from inside an actor of the host: send messages instead (actors/spawn.h)"};
 }
 
-SupervisorOptions supervision(const HostOptions& host, KeyWeights weights, std::shared_ptr<SleepRoom> sleep_room) {
+SupervisorOptions supervision(const HostOptions& host, KeyWeights weights, std::shared_ptr<SleepRoom> sleep_room,
+                              std::shared_ptr<RecordWriter> record) {
   SupervisorOptions options;
+  options.record = std::move(record);
   options.sleep_room = std::move(sleep_room);
   options.fuse = host.fuse;
   options.drafts = host.drafts;
@@ -274,9 +277,12 @@ Result<Host> Host::open(const std::string& model_path, const HostOptions& option
   if (!engine) return engine.error();
   auto sleep_room = SleepRoom::open(options.sleep, *(*engine)->pages());
   if (!sleep_room) return sleep_room.error();
+  auto record = record_of(**engine, model_path, options.engine, options.record);
+  if (!record) return record.error();
   try {
     return Host(std::make_shared<State>(
-        std::move(*engine), supervision(options, std::move(*weights), std::move(*sleep_room)), options.drain_limit));
+        std::move(*engine), supervision(options, std::move(*weights), std::move(*sleep_room), std::move(*record)),
+        options.drain_limit));
   } catch (const std::system_error& refused) {
     return Error{ErrorCode::io, "the host cannot start its threads (" + refused.code().message() +
                                     "): raise the system's limit (ulimit -u, ulimit -v, a container's limit of "

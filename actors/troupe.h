@@ -47,6 +47,9 @@ struct HostOptions {
   // itself.
   std::int32_t drafts = 0;
   static constexpr std::int32_t kMostDrafts = 16;
+  // A new file for what the batcher decides by and what comes of it, which `troupe replay` computes once more, bit by
+  // bit; it holds what is said, as tokens. Empty: none. See docs/replay.md.
+  std::string record{};
   std::chrono::milliseconds drain_limit{5000};  // how long the destructor lets running turns go on
 };
 

@@ -9,6 +9,7 @@
 #include "apps/troupe/memory.h"
 #include "apps/troupe/options.h"
 #include "apps/troupe/plain_loop.h"
+#include "runtime/record/record_header.h"
 
 namespace troupe::app {
 namespace {
@@ -26,8 +27,10 @@ struct BenchFlags {
 
 class Bench {
  public:
-  Bench(std::shared_ptr<Engine> engine, const BenchFlags& flags, BenchReport& report)
-      : engine_(std::move(engine)), flags_(flags), report_(report) {}
+  // `record` may be null.
+  Bench(std::shared_ptr<Engine> engine, std::shared_ptr<RecordWriter> record, const BenchFlags& flags,
+        BenchReport& report)
+      : engine_(std::move(engine)), record_(std::move(record)), flags_(flags), report_(report) {}
 
   Result<void> run() {
     // All of them, before the first takes its minutes.
@@ -56,6 +59,7 @@ class Bench {
     Load one = flags_.load;
     one.sessions = sessions;
     one.fuse = fuse;
+    one.record = record_;
     return one;
   }
 
@@ -149,6 +153,7 @@ class Bench {
   }
 
   std::shared_ptr<Engine> engine_;
+  std::shared_ptr<RecordWriter> record_;
   const BenchFlags& flags_;
   BenchReport& report_;
   double solo_ = 0.0;
@@ -158,9 +163,12 @@ class Bench {
 // A broken device or a lack of memory ends the measuring, and not what was measured.
 Result<void> measure(const BenchFlags& flags, BenchReport& report) {
   try {
-    auto engine = Engine::open(flags.model.model, flags.model.engine_options());
+    const EngineOptions options = flags.model.engine_options();
+    auto engine = Engine::open(flags.model.model, options);
     if (!engine) return engine.error();
-    return Bench(std::move(*engine), flags, report).run();
+    auto record = record_of(**engine, flags.model.model, options, flags.host.record);
+    if (!record) return record.error();
+    return Bench(std::move(*engine), std::move(*record), flags, report).run();
   } catch (const std::exception& fault) {
     return Error{ErrorCode::engine_failed, std::string("the measuring failed: ") + fault.what()};
   }

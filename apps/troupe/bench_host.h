@@ -18,6 +18,7 @@ class BenchHost {
     SupervisorOptions options;
     options.fuse = load.fuse;
     options.drafts = load.drafts;
+    options.record = load.record;
     host_ = spawn_supervisor(system_, engine, options);
   }
   BenchHost(const BenchHost&) = delete;

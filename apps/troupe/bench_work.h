@@ -3,9 +3,11 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "actors/records.h"
+#include "runtime/record/record_writer.h"
 #include "runtime/time.h"
 
 namespace troupe::app {
@@ -17,10 +19,11 @@ struct Load {
   std::int32_t prompt = 32;    // tokens
   std::int32_t generate = 64;  // tokens
   bool fuse = true;
-  std::int32_t drafts = 0;         // tokens that a session may guess
-  std::int32_t shared = 0;         // tokens that all prompts begin with; fewer than `prompt`
-  double arrivals_a_second = 0.0;  // of a Poisson process; 0: all sessions come at once
-  std::uint64_t seed = 1;          // of the arrivals
+  std::int32_t drafts = 0;                 // tokens that a session may guess
+  std::int32_t shared = 0;                 // tokens that all prompts begin with; fewer than `prompt`
+  double arrivals_a_second = 0.0;          // of a Poisson process; 0: all sessions come at once
+  std::uint64_t seed = 1;                  // of the arrivals
+  std::shared_ptr<RecordWriter> record{};  // SupervisorOptions::record
 };
 
 // Tokens spread over the vocabulary by a fixed rule; another number, other tokens.

@@ -21,5 +21,6 @@ void add_inspect(CLI::App& program, Action& action);
 void add_bench(CLI::App& program, Action& action);
 void add_tokenize(CLI::App& program, Action& action);
 void add_perplexity(CLI::App& program, Action& action);
+void add_replay(CLI::App& program, Action& action);
 
 }  // namespace troupe::app

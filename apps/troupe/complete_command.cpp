@@ -39,7 +39,7 @@ int complete(const CompleteFlags& flags) {
   Interrupt interrupt;
   Result<std::string> prompt = flags.prompt ? Result<std::string>(*flags.prompt) : read_text(flags.file);
   if (!prompt) return complain(prompt.error());
-  auto host = Host::open(flags.model.model, {.engine = flags.model.engine_options(), .drafts = flags.host.drafts});
+  auto host = open_host(flags.model, flags.host);
   if (!host) return complain(host.error());
   if (flags.echo) print(*prompt);
   auto end = stream(*host, flags, std::move(*prompt), interrupt);

@@ -19,6 +19,7 @@ int parse_and_run(int argc, char** argv) {
   add_bench(program, action);
   add_tokenize(program, action);
   add_perplexity(program, action);
+  add_replay(program, action);
   try {
     program.parse(argc, argv);
   } catch (const CLI::Success& wanted) {  // --help, --version

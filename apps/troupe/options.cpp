@@ -7,7 +7,6 @@
 #include <limits>
 #include <unistd.h>
 
-#include "actors/troupe.h"
 #include "runtime/answer.h"
 #include "runtime/text/builtin_templates.h"
 #include "runtime/text/printable.h"
@@ -88,20 +87,9 @@ CLI::Validator valid(Value Owner::*field, Check check) {
 
 void ModelFlags::add_to(CLI::App& command) {
   command.add_option("MODEL", model, "A GGUF file (of a split model: its first part)")->required()->check(named());
-  command.add_option("--isa", isa, "Instruction set")->check(CLI::IsMember(isa_names()))->capture_default_str();
-  command.add_option("--threads", threads, "Compute threads; 0: one a CPU this process may use")
-      ->check(CLI::Range(0, 1024));
-  command
-      .add_option("--numa", numa,
-                  "Machines with several memory nodes: interleave (memory on all in turn), off (numactl decides)")
-      ->check(CLI::IsMember({"interleave", "off"}))
-      ->capture_default_str();
+  add_machine(command);
   command.add_option("--context", context, "Tokens a session may hold; 0: what the model was trained for")
       ->check(CLI::Range(0, 1 << 20));
-  command
-      .add_option("--kv-memory", kv_megabytes,
-                  "Megabytes for keys and values; 0: a quarter of the memory, at most 16 contexts")
-      ->transform(whole_number(std::numeric_limits<std::uint64_t>::max() / kMegabyte));
   command
       .add_option(
           "--kv-type", kv_type,
@@ -113,6 +101,21 @@ void ModelFlags::add_to(CLI::App& command) {
           "--chat-template", chat_template,
           "Instead of the file's own: a Jinja file, or chatml, gemma, llama2, llama3, mistral, phi3, qwen, zephyr")
       ->transform(CLI::Validator(read_template, "NAME|FILE"));
+}
+
+void ModelFlags::add_machine(CLI::App& command) {
+  command.add_option("--isa", isa, "Instruction set")->check(CLI::IsMember(isa_names()))->capture_default_str();
+  command.add_option("--threads", threads, "Compute threads; 0: one a CPU this process may use")
+      ->check(CLI::Range(0, 1024));
+  command
+      .add_option("--numa", numa,
+                  "Machines with several memory nodes: interleave (memory on all in turn), off (numactl decides)")
+      ->check(CLI::IsMember({"interleave", "off"}))
+      ->capture_default_str();
+  command
+      .add_option("--kv-memory", kv_megabytes,
+                  "Megabytes for keys and values; 0: a quarter of the memory, at most 16 contexts")
+      ->transform(whole_number(std::numeric_limits<std::uint64_t>::max() / kMegabyte));
 }
 
 EngineOptions ModelFlags::engine_options() const {
@@ -197,6 +200,12 @@ void HostFlags::add_to(CLI::App& command) {
                   "launches where text repeats itself; 0: none")
       ->check(CLI::Range(0, HostOptions::kMostDrafts))
       ->capture_default_str();
+  command
+      .add_option(
+          "--record", record,
+          "A new file in which every decision of the batcher is kept, for troupe replay; it holds what is said, "
+          "as tokens, and is readable by its owner only")
+      ->check(named());
 }
 
 void WindowFlags::add_to(CLI::App& command) {
@@ -207,6 +216,14 @@ void WindowFlags::add_to(CLI::App& command) {
   command.add_option("--sinks", window.sinks, "With --window: the first tokens, which are never dropped")
       ->check(CLI::Range(0, 1 << 19))
       ->capture_default_str();
+}
+
+Result<Host> open_host(const ModelFlags& model, const HostFlags& host) {
+  HostOptions options;
+  options.engine = model.engine_options();
+  options.drafts = host.drafts;
+  options.record = host.record;
+  return Host::open(model.model, options);
 }
 
 CLI::Validator named() {

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
+#include "actors/troupe.h"
 #include "apps/troupe/read_text.h"
 #include "runtime/engine.h"
 #include "runtime/token_window.h"
@@ -20,7 +21,9 @@ struct ModelFlags {
   std::uint64_t kv_megabytes = 0;
   std::string chat_template;  // source
 
-  void add_to(CLI::App& command);
+  void add_to(CLI::App& command);  // with MODEL
+  // Those of the machine that computes, which change no bit of what is computed.
+  void add_machine(CLI::App& command);
   EngineOptions engine_options() const;
 };
 
@@ -38,6 +41,7 @@ struct SamplingFlags {
 // Of the host that opens the sessions.
 struct HostFlags {
   std::int32_t drafts = 0;
+  std::string record;  // a file; empty: none
 
   void add_to(CLI::App& command);
 };
@@ -48,6 +52,8 @@ struct WindowFlags {
 
   void add_to(CLI::App& command);
 };
+
+Result<Host> open_host(const ModelFlags& model, const HostFlags& host);
 
 // Refuses an empty name, which a script makes of a variable that is not set.
 CLI::Validator named();

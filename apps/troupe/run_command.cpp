@@ -30,7 +30,7 @@ int run(const RunFlags& flags) {
   Interrupt interrupt(color ? "\033[0m\n" : "\n");  // before the host starts its threads
   std::optional<LineEditor> editor;
   if (terminal) editor.emplace(interrupt);
-  auto host = Host::open(flags.model.model, {.engine = flags.model.engine_options(), .drafts = flags.host.drafts});
+  auto host = open_host(flags.model, flags.host);
   if (!host) return complain(host.error());
   return Chat(std::move(*host), {flags.sampling, flags.window.window, flags.system, color}, interrupt,
               editor ? &*editor : nullptr)
