@@ -124,7 +124,7 @@ Admission::Outcome Admission::admit(Waiter& waiter) {
   KvCache anew = request.cache->asleep() ? request.cache->fork(own) : KvCache(pool_);
   if (use_found) anew.begin_with(*prefix);
   KvCache& cache = use_found ? anew : *request.cache;
-  if (!reserve(cache, request.worst_case)) return Outcome::no_pages;
+  if (!reserve(cache, request)) return Outcome::no_pages;
   if (use_found) *request.cache = std::move(anew);
   index_->count(std::ssize(before_last), found > own ? found : 0);
   running_[request.session] = request.turn;
@@ -145,10 +145,10 @@ std::optional<SessionId> Admission::leader_for(const PageRequest& request, std::
   return std::nullopt;
 }
 
-bool Admission::reserve(KvCache& cache, std::int64_t tokens) {
-  if (cache.reserve(tokens)) return true;
-  index_->evict(cache.pages_missing(tokens) - pool_->free());
-  return cache.reserve(tokens);
+bool Admission::reserve(KvCache& cache, const PageRequest& request) {
+  if (cache.reserve(request.worst_case, request.payer)) return true;
+  index_->evict(cache.pages_missing(request.worst_case) - pool_->free());
+  return cache.reserve(request.worst_case, request.payer);
 }
 
 bool Admission::reclaim() {

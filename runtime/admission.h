@@ -49,6 +49,7 @@ struct PageRequest {
   std::shared_ptr<KvCache> cache;                      // holds the first of them; not lent
   std::int64_t worst_case = 0;                         // tokens that the cache may have to hold
   bool background = false;
+  std::shared_ptr<PagePayer> payer{};  // for the pages; null: the house
 };
 
 // The cache for the turn: it has all the pages, and as many of the prompt's tokens as were known.
@@ -113,7 +114,7 @@ class Admission {
   enum class Outcome : std::uint8_t { admitted, follows, no_pages };
   Outcome admit(Waiter& waiter);
   std::optional<SessionId> leader_for(const PageRequest& request, std::int64_t known) const;
-  bool reserve(KvCache& cache, std::int64_t tokens);
+  bool reserve(KvCache& cache, const PageRequest& request);
   void forget(SessionId session, std::uint64_t turn);
   std::optional<Error> refuse(const PageRequest& request, bool goes_on) const;
 

@@ -73,14 +73,18 @@ std::int64_t KvCache::pages_missing(std::int64_t tokens) const {
   return std::max<std::int64_t>(0, more) + (tokens > length_ && tail_is_foreign() ? 1 : 0);
 }
 
-bool KvCache::reserve(std::int64_t tokens) {
+bool KvCache::reserve(std::int64_t tokens, const std::shared_ptr<PagePayer>& payer) {
   TROUPE_CHECK(!lent());
   const std::int64_t missing = pages_missing(tokens);
   if (missing <= 0) return true;
   PageRun extra(run_->pool);
-  if (!run_->pool->take(missing, extra.ids)) return false;
+  if (!run_->pool->take(missing, extra.ids, payer)) return false;
   adopt(extra);
   return true;
+}
+
+void KvCache::charge(const std::shared_ptr<PagePayer>& payer) {
+  run_->pool->charge(std::span(run_->ids).subspan(run_->shared), payer);
 }
 
 void KvCache::adopt(PageRun& extra) {

@@ -78,8 +78,10 @@ class KvCache {
 
   // Pages to take before `tokens` tokens can stand here: for those that have none, and for a shared page to write in.
   std::int64_t pages_missing(std::int64_t tokens) const;
-  // Takes pages_missing(tokens); all or nothing.
-  bool reserve(std::int64_t tokens);
+  // Takes pages_missing(tokens), for which `payer` pays (null: the house); all or nothing.
+  bool reserve(std::int64_t tokens, const std::shared_ptr<PagePayer>& payer = nullptr);
+  // From now on `payer` pays for the pages that this cache did not get by sharing.
+  void charge(const std::shared_ptr<PagePayer>& payer);
   // Takes over pages_missing pages that somebody took from the same pool for this cache. `extra` is left without pages.
   void adopt(PageRun& extra);
   // A cache without pages, empty or asleep, begins with the full pages of a prefix that another sequence computed.

@@ -9,9 +9,14 @@
 // scale of i8): a launch that reads a page after its release fails visibly instead of computing with a stranger's past.
 // For tests.
 // A mistake would be to keep a page's address past the release of the last reference: go through KvCache.
+//
+// Every used page has one payer at any time: who took it, and those who share it pay nothing. When the payer lets go
+// while others hold on, the house pays. So what all have paid is what the used pages have cost, to the nanosecond.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -19,10 +24,18 @@
 
 #include "kernels/buffer.h"
 #include "kernels/kv_layout.h"
+#include "runtime/kv/page_time.h"
+#include "runtime/time.h"
 
 namespace troupe {
 
 using PageId = std::int32_t;
+
+// Who pays for pages; see PageAccount. Changed by the pool alone. Null stands for the house.
+struct PagePayer {
+  PageMeter meter{};
+  bool ended = false;
+};
 
 class PagePool {
  public:
@@ -37,7 +50,7 @@ class PagePool {
   std::int64_t used() const { return total() - free(); }
 
   // Appends `count` pages with one reference each to `out`, or none at all when fewer are free.
-  bool take(std::int64_t count, std::vector<PageId>& out);
+  bool take(std::int64_t count, std::vector<PageId>& out, const std::shared_ptr<PagePayer>& payer = nullptr);
   void retain(std::span<const PageId> pages);
   void release(std::span<const PageId> pages);  // the last release frees
 
@@ -51,6 +64,15 @@ class PagePool {
   // Whether the page has this one holder.
   bool alone(PageId page) const;
 
+  // Time is read here from now on, once an operation, under the pool's lock; it goes on from where it stands. Nothing:
+  // the steady clock, as in the beginning.
+  void use_clock(std::function<TimePoint()> clock);
+  // From now on `payer` pays for these pages, which are not shares.
+  void charge(std::span<const PageId> pages, const std::shared_ptr<PagePayer>& payer);
+  PageTime paid_by(const PagePayer& payer) const;
+  void close_account(PagePayer& payer);
+  PageBill bill() const;
+
   std::byte* address(PageId page) const;
   // Between launches only: the launch thread is the one that writes pages.
   void copy(PageId from, PageId to);
@@ -60,11 +82,16 @@ class PagePool {
     std::int32_t references = 0;  // shares count too
     std::int32_t shares = 0;
     std::int32_t frozen = 0;  // positions that a share relies on
+    std::shared_ptr<PagePayer> payer{};
   };
+  using Age = std::chrono::nanoseconds;
 
   Holders& holders(PageId page) { return holders_[static_cast<std::size_t>(page)]; }
   void add_share(PageId page, int filled);
-  void give_up(PageId page);
+  void give_up(PageId page, Age now);
+  Age age() const { return age_ + (clock_() - read_); }
+  void pay(PagePayer* payer, std::int64_t pages, Age now);
+  void change_payer(Holders& page, const std::shared_ptr<PagePayer>& payer, Age now);
 
   Buffer memory_;
   KvLayout layout_;
@@ -72,6 +99,11 @@ class PagePool {
   mutable std::mutex mutex_;
   std::vector<PageId> free_;
   std::vector<Holders> holders_;
+
+  std::function<TimePoint()> clock_ = std::chrono::steady_clock::now;
+  TimePoint read_ = clock_();
+  Age age_{0};  // when the clock was read_
+  PageMeter used_, house_, living_, ended_;
 };
 
 }  // namespace troupe
