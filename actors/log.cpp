@@ -12,11 +12,16 @@ std::shared_ptr<spdlog::logger> logger() {
   static std::mutex mutex;  // two hosts may log for the first time at once
   const std::lock_guard lock(mutex);
   if (auto registered = spdlog::get("troupe")) return registered;
-  return spdlog::stderr_color_mt("troupe");
+  auto made = spdlog::stderr_color_mt("troupe");
+  made->set_level(spdlog::level::warn);
+  return made;
 }
 
 }  // namespace
 
+void log_info(const std::string& text) {
+  logger()->info("{}", text);
+}
 void log_warning(const std::string& text) {
   logger()->warn("{}", text);
 }

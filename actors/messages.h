@@ -26,6 +26,7 @@ struct say_atom;
 struct credit_atom;
 struct stop_atom;
 struct transcript_atom;
+struct trace_atom;
 struct close_atom;
 struct step_atom;
 struct leave_atom;
@@ -48,12 +49,14 @@ using SinkActor = caf::typed_actor<caf::result<void>(TextDelta)>;
 
 // One conversation. The answer to `say` is the full stop of the turn: it comes after the last TextDelta was sent.
 // A second `say` waits (4 at most, then `busy`). `stop` cancels the turn in work; `close` ends the session, and what
-// waits is answered `cancelled`: both answer with the phase that they met.
+// waits is answered `cancelled`: both answer with the phase that they met. `trace` is answered at once, in mid-turn
+// too.
 using SessionActor = caf::typed_actor<caf::result<TurnEnd>(say_atom, Turn),             //
                                       caf::result<TurnEnd>(say_atom, Turn, SinkActor),  //
                                       caf::result<void>(credit_atom, std::int32_t),     //
                                       caf::result<SessionPhase>(stop_atom),             //
                                       caf::result<Transcript>(transcript_atom),         //
+                                      caf::result<SessionTrace>(trace_atom),            //
                                       caf::result<SessionPhase>(close_atom)>;
 
 // Fuses everyone's steps into launches. In this process only.
@@ -124,6 +127,7 @@ CAF_ADD_TYPE_ID(troupe, (troupe::Turn))
 CAF_ADD_TYPE_ID(troupe, (troupe::TextDelta))
 CAF_ADD_TYPE_ID(troupe, (troupe::TurnEnd))
 CAF_ADD_TYPE_ID(troupe, (troupe::Transcript))
+CAF_ADD_TYPE_ID(troupe, (troupe::SessionTrace))
 CAF_ADD_TYPE_ID(troupe, (troupe::HostInfo))
 CAF_ADD_TYPE_ID(troupe, (troupe::LaunchStats))
 CAF_ADD_TYPE_ID(troupe, (troupe::Step))
@@ -148,6 +152,7 @@ CAF_ADD_ATOM(troupe, troupe, say_atom)
 CAF_ADD_ATOM(troupe, troupe, credit_atom)
 CAF_ADD_ATOM(troupe, troupe, stop_atom)
 CAF_ADD_ATOM(troupe, troupe, transcript_atom)
+CAF_ADD_ATOM(troupe, troupe, trace_atom)
 CAF_ADD_ATOM(troupe, troupe, close_atom)
 CAF_ADD_ATOM(troupe, troupe, step_atom)
 CAF_ADD_ATOM(troupe, troupe, leave_atom)

@@ -22,6 +22,24 @@ const char* name(SessionPhase phase) {
   return "idle";
 }
 
+PhaseTimes::Time& PhaseTimes::of(SessionPhase phase) {
+  switch (phase) {
+    case SessionPhase::idle:
+      return idle;
+    case SessionPhase::planning:
+      return planning;
+    case SessionPhase::queued:
+      return queued;
+    case SessionPhase::prefilling:
+      return prefilling;
+    case SessionPhase::decoding:
+      return decoding;
+    case SessionPhase::parked:
+      return parked;
+  }
+  return idle;
+}
+
 Result<void> OpenSession::validate(std::int64_t vocabulary, std::int64_t context) const {
   if (auto checked = sampling.validate(vocabulary); !checked) return checked;
   if (auto checked = window.validate(context); !checked) return checked;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/answer.h"
+#include "runtime/kv/page_time.h"
 #include "runtime/kv/prefix_index.h"
 #include "runtime/kv/sleep_options.h"
 #include "runtime/sampler.h"
@@ -34,6 +35,30 @@ enum class SessionPhase : std::uint8_t {
   parked,      // its sink has no credit
 };
 const char* name(SessionPhase phase);
+
+// How long a session was in each phase. Asleep: idle, and its history stands in no page.
+struct PhaseTimes {
+  using Time = std::chrono::nanoseconds;
+  Time idle{0}, asleep{0}, planning{0}, queued{0}, prefilling{0}, decoding{0}, parked{0};
+
+  Time& of(SessionPhase phase);
+  Time sum() const { return idle + asleep + planning + queued + prefilling + decoding + parked; }
+  bool operator==(const PhaseTimes&) const = default;
+};
+
+// What became of a session's time, tokens and memory. Answered in mid-turn too; the turn in work counts.
+struct SessionTrace {
+  SessionPhase phase = SessionPhase::idle;  // now
+  std::chrono::nanoseconds age{0};
+  PhaseTimes times;        // their sum is `age`, to the nanosecond
+  std::int64_t turns = 0;  // that have ended, well or not
+  std::int64_t prompt_tokens = 0, cached_tokens = 0, computed_tokens = 0, answer_tokens = 0;  // as in TurnEnd, of all
+  // Pages x time. Who takes a page pays, who shares it does not: all sessions and the house's own are the pool's total
+  // (PageBill).
+  PageTime page_time;
+
+  bool operator==(const SessionTrace&) const = default;
+};
 
 struct OpenSession {
   std::string system{};              // the system message of a chat; empty: the template's own
@@ -100,6 +125,8 @@ struct TurnEnd {
   Seconds queued{0};                 // waiting for pages
   Seconds prefill{0};                // from the first step to the first token
   Seconds decode{0};                 // from the first token to the last
+  Seconds parked{0};                 // between the first token and the end: without credit
+  PageTime page_time;                // what the session's pages cost from the turn's start to its end
 };
 
 struct HostInfo {
@@ -111,6 +138,7 @@ struct HostInfo {
   std::int64_t pages_free = 0;  // beside these, those that only the index of prefixes holds
   PrefixCounters prefixes;
   SleepCounters sleepers;
+  PageBill bill;  // of all pages since the engine was opened; `living` is the sum of all sessions' SessionTrace
   std::int64_t sessions = 0;
   std::int64_t waiting = 0;  // turns in line for pages
   std::int64_t batcher_restarts = 0;

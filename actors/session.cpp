@@ -25,6 +25,7 @@ SessionControl::behavior_type SessionState::make_behavior() {
       [this](credit_atom, std::int32_t deltas) { on_credit(deltas); },
       [this](stop_atom) { return on_stop(); },
       [this](transcript_atom) { return on_transcript(); },
+      [this](trace_atom) { return trace(); },
       [this](close_atom) { return on_close(); },
       [this](batcher_atom, BatcherActor& batcher) { on_batcher(std::move(batcher)); },
       [this](batcher_atom, caf::error& error) {
@@ -63,6 +64,9 @@ void SessionState::start_next() {
   auto next = std::move(waiting_.front());
   waiting_.pop_front();
   work_.emplace(std::move(next), home_.text->vocabulary, settings_.sampling, now());
+  phases_.enter(SessionPhase::planning, work_->started);
+  work_->parked_before = phases_.times(work_->started).parked;
+  work_->page_time_before = account_.paid();
   if (work_->sink) self_->monitor(work_->sink);
   ++turn_;
   if (broken_) return fail_turn(*broken_);
@@ -107,6 +111,9 @@ void SessionState::step() {
 }
 
 void SessionState::send_step() {
+  if (phases_.phase() != SessionPhase::decoding) {
+    phases_.enter(work_->answer.tokens().empty() ? SessionPhase::prefilling : SessionPhase::decoding, now());
+  }
   Step step;
   step.session = id_;
   step.key = settings_.key;
@@ -120,7 +127,6 @@ void SessionState::send_step() {
   if (home_.records && !std::exchange(told_, true)) step.past = past();
   work_->computed += static_cast<std::int64_t>(step.tokens.size());
   if (home_.most_drafts > 0 && step.tokens.size() == 1 && !leads_) add_drafts(step);
-  parked_ = false;
   in_flight_ = true;
   const auto epoch = ++epoch_;  // arguments are evaluated in any order
   self_->request(home_.batcher, caf::infinite, step_atom_v, std::move(step))
@@ -177,6 +183,7 @@ void SessionState::on_tokens(StepTokens& drawn) {
 // The newest of a step's tokens: it decides whether there is a next step.
 void SessionState::on_last_token(Sampled& sampled) {
   token_came(sampled);
+  phases_.enter(SessionPhase::decoding, work_->last_token);
   const bool late = work_->last_token >= work_->deadline;
   const bool full = length() >= home_.context && !settings_.window.endless();
   const bool over = late || full || work_->answer.ends_with(sampled.token);
@@ -193,7 +200,7 @@ void SessionState::on_last_token(Sampled& sampled) {
 
 void SessionState::go_on() {
   if (work_->has_credit() || planted(PlantedFault::credit_ignored)) return step();
-  parked_ = true;
+  phases_.enter(SessionPhase::parked, now());
   leave();
   // Nothing else comes to a parked turn: one look at its deadline, however often it parks.
   if (watched_turn_ == turn_) return;
@@ -204,7 +211,7 @@ void SessionState::go_on() {
 }
 
 void SessionState::on_deadline(std::uint64_t turn) {
-  if (!current(turn) || !parked_) return;
+  if (!current(turn) || phases_.phase() != SessionPhase::parked) return;
   fail_turn({ErrorCode::timed_out, "the turn's time limit passed while its reader took nothing"});
 }
 
@@ -239,7 +246,7 @@ void SessionState::emit(std::optional<TextDelta> delta) {
 void SessionState::on_credit(std::int32_t deltas) {
   if (!work_ || deltas <= 0) return;
   work_->credit = std::min(work_->credit, std::numeric_limits<std::int32_t>::max() - deltas) + deltas;
-  if (parked_) step();
+  if (phases_.phase() == SessionPhase::parked) step();
 }
 
 void SessionState::on_sink_down(const caf::actor_addr& source) {
@@ -252,6 +259,8 @@ void SessionState::on_sink_down(const caf::actor_addr& source) {
 void SessionState::end_turn(FinishReason reason) {
   emit(work_->close(reason));
   TurnEnd end = work_->summary();
+  end.parked = phases_.times(now()).parked - work_->parked_before;
+  end.page_time = account_.paid() - work_->page_time_before;
   auto promise = work_->promise;
   put_away();
   end.dropped_tokens = dropped_;
@@ -272,7 +281,7 @@ void SessionState::put_away() {
   const bool was_parked_or_running = work_->begun;
   cache_.revoke();
   ++epoch_;
-  in_flight_ = lost_ = parked_ = queued_ = leads_ = false;
+  in_flight_ = lost_ = leads_ = false;
   if (work_->begun) {
     if (work_->answer.tokens().empty()) {
       // What follows is of the prompt that is taken back.
@@ -287,7 +296,10 @@ void SessionState::put_away() {
   if (!planted(PlantedFault::pages_kept)) cache_.shrink_to_fit(cache_.length());
   if (was_parked_or_running) publish();
   if (work_->sink) self_->demonitor(work_->sink);
+  work_->add_to(past_);
+  ++past_.turns;
   work_.reset();
+  rest();
   if (was_parked_or_running) leave();
   tell_freed(turn_);
 }
@@ -305,22 +317,14 @@ caf::result<Transcript> SessionState::on_transcript() {
   return promise;
 }
 
-SessionPhase SessionState::phase() const {
-  if (!work_) return SessionPhase::idle;
-  if (!work_->begun) return SessionPhase::planning;
-  if (queued_) return SessionPhase::queued;
-  if (parked_) return SessionPhase::parked;
-  return work_->answer.tokens().empty() ? SessionPhase::prefilling : SessionPhase::decoding;
-}
-
 SessionPhase SessionState::on_stop() {
-  const SessionPhase met = phase();
+  const SessionPhase met = phases_.phase();
   if (work_) end_turn(FinishReason::cancelled);
   return met;
 }
 
 SessionPhase SessionState::on_close() {
-  const SessionPhase met = phase();
+  const SessionPhase met = phases_.phase();
   auto waiting = std::exchange(waiting_, {});
   if (work_) end_turn(FinishReason::cancelled);
   for (auto& turn : waiting) turn.promise.deliver(to_caf({ErrorCode::cancelled, "the session was closed"}));

@@ -34,10 +34,10 @@ void SessionState::reserve() {
   const std::int64_t worst_case = std::min(most, seen() + work_->tokens_left(most, std::ssize(work_->answer.tokens())));
   const bool may_be_known = home_.prefixes->keeps_pages() && seen() - cache_.length() > KvLayout::kPageTokens;
   if (!may_be_known && cache_.pages_missing(worst_case) == 0) return send_step();
-  queued_ = true;
-  parked_ = false;  // credit that comes while the cache is away starts nothing
+  phases_.enter(SessionPhase::queued, now());  // not parked: credit that comes while the cache is away starts nothing
   auto prompt = std::make_shared<const std::vector<TokenId>>(visible(0));
-  PageRequest request{id_, turn_, settings_.key, std::move(prompt), hand_over(), worst_case, work_->turn.background};
+  PageRequest request{id_,         turn_,      settings_.key,          std::move(prompt),
+                      hand_over(), worst_case, work_->turn.background, account_.payer()};
   ask_host<PageGrant>(
       caf::infinite, [this](PageGrant& grant) { on_grant(std::move(*grant.cache)); }, reserve_atom_v,
       std::move(request), work_->remaining(now()));
@@ -56,7 +56,6 @@ void SessionState::on_grant(KvCache cache) {
         work_->remaining(now()), [this](Handover& woken) { on_grant(std::move(*woken.cache)); }, wake_atom_v,
         Handover{hand_over()});
   }
-  queued_ = false;
   leads_ = true;
   if (work_->answer.tokens().empty()) work_->was_admitted(cache_.length(), now());
   send_step();
@@ -109,6 +108,7 @@ bool SessionState::fall_asleep(std::uint64_t turn, std::shared_ptr<const Sleepin
   } else {
     cache_ = KvCache(home_.pages);
   }
+  rest();
   return true;
 }
 

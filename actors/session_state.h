@@ -1,5 +1,5 @@
 // What a session actor holds and decides. The life of its turns is in session.cpp; what happens to its pages (the wait
-// for them, sleep, fork, what others may find) in session_pages.cpp.
+// for them, sleep, fork, what others may find) in session_pages.cpp; what it tells of itself in session_trace.cpp.
 #pragma once
 
 #include <deque>
@@ -10,9 +10,11 @@
 
 #include "actors/branch.h"
 #include "actors/errors.h"
+#include "actors/phase_clock.h"
 #include "actors/session.h"
 #include "actors/turn_work.h"
 #include "runtime/conversation.h"
+#include "runtime/kv/page_account.h"
 #include "runtime/prompt_lookup.h"
 
 namespace troupe {
@@ -28,7 +30,16 @@ class SessionState {
         settings_(std::move(branch.settings)),
         conversation_(*branch.conversation),
         cache_(std::move(*branch.cache)),
-        dropped_(settings_.window.dropped(length())) {}
+        dropped_(settings_.window.dropped(length())),
+        account_(home_.pages),
+        born_(now()),
+        phases_(born_) {
+    cache_.charge(account_.payer());  // for what was read from a file
+    rest();
+  }
+  SessionState(const SessionState&) = delete;
+  SessionState& operator=(const SessionState&) = delete;
+  ~SessionState();
 
   SessionControl::behavior_type make_behavior();
 
@@ -60,7 +71,6 @@ class SessionState {
   void after_turn();
   caf::result<Transcript> on_transcript();
   Transcript transcript() const { return {conversation_.messages(), conversation_.tokens()}; }
-  SessionPhase phase() const;
   SessionPhase on_stop();
   SessionPhase on_close();
 
@@ -82,6 +92,10 @@ class SessionState {
   caf::result<bool> on_sleep();
   bool fall_asleep(std::uint64_t turn, std::shared_ptr<const SleepingKv> copy);
   caf::result<Branch> on_fork(std::int64_t tokens) const;
+
+  // -- what it tells of itself: session_trace.cpp --
+  void rest();
+  SessionTrace trace() const;
 
   // Asks the host something for the turn in work. An answer that comes after the turn's end gives back what it brought.
   template <class Answer, class Take, class... Message>
@@ -107,6 +121,7 @@ class SessionState {
   Conversation conversation_;
   KvCache cache_;                          // of what is seen of the conversation
   std::int64_t dropped_ = 0;               // what is not (runtime/token_window.h)
+  PageAccount account_;                    // pays for them
   std::shared_ptr<SamplerState> sampler_;  // of the turn in work; null while nothing is remembered
   PromptLookup lookup_;
 
@@ -120,10 +135,12 @@ class SessionState {
   bool in_flight_ = false;          // a step is with the batcher
   bool told_ = false;               // a record knows what stands before the next step
   bool lost_ = false;               // its batcher died; the next batcher gets it again
-  bool parked_ = false;             // no credit
-  bool queued_ = false;             // waits for pages
   bool leads_ = false;              // others may wait for what its next step computes
   bool draining_ = false;           // ends with the last turn in line
+
+  TimePoint born_;
+  PhaseClock phases_;
+  SessionTrace past_;  // tokens and turns of those that have ended
 };
 
 }  // namespace troupe

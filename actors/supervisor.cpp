@@ -38,7 +38,11 @@ class SupervisorState {
     if (!options_.run) options_.run = [engine = engine_](std::span<Slice> batch) { engine->run(batch); };
     max_text_bytes_ = engine_->text().vocabulary->longest() * static_cast<std::size_t>(engine_->context());
     text_ = std::make_shared<TextSide>(engine_->text());
+    engine_->pages()->use_clock([&clock = self_->clock()] { return clock.now(); });
   }
+  SupervisorState(const SupervisorState&) = delete;
+  SupervisorState& operator=(const SupervisorState&) = delete;
+  ~SupervisorState() { engine_->pages()->use_clock({}); }  // the engine may outlive the actor system and its clock
 
   HostControl::behavior_type make_behavior() {
     self_->set_down_handler([this](caf::down_msg& down) { on_down(down); });
@@ -296,6 +300,7 @@ class SupervisorState {
     info.pages_free = engine_->pages()->free();
     info.prefixes = prefixes_->counters();
     if (options_.sleep_room) info.sleepers = options_.sleep_room->counters();
+    info.bill = engine_->pages()->bill();
     info.sessions = static_cast<std::int64_t>(sessions_.size());
     info.waiting = static_cast<std::int64_t>(admission_.waiting());
     info.batcher_restarts = restarts_.in_all();

@@ -204,16 +204,24 @@ void Session::stop() {
   if (auto host = state_->host.lock()) caf::anon_send(state_->actor, stop_atom_v);
 }
 
-Result<Transcript> Session::transcript() {
+template <class Answer, class Atom>
+Result<Answer> Session::ask_actor(Atom question) const {
   if (inside_actor_thread) return called_inside();
   auto host = state_->host.lock();
   if (!host) return gone();
   caf::scoped_actor self{host->system};
-  Result<Transcript> answer = gone();
-  self->request(state_->actor, kAnswerLimit, transcript_atom_v)
-      .receive([&](Transcript& value) { answer = std::move(value); },
-               [&](caf::error& error) { answer = from_caf(error); });
+  Result<Answer> answer = gone();
+  self->request(state_->actor, kAnswerLimit, question)
+      .receive([&](Answer& value) { answer = std::move(value); }, [&](caf::error& error) { answer = from_caf(error); });
   return answer;
+}
+
+Result<Transcript> Session::transcript() {
+  return ask_actor<Transcript>(transcript_atom_v);
+}
+
+Result<SessionTrace> Session::trace() const {
+  return ask_actor<SessionTrace>(trace_atom_v);
 }
 
 Result<Session> Session::fork(std::int64_t tokens) const {

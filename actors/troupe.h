@@ -82,6 +82,8 @@ class Session {
   // Ends the turn in work, if any, as cancelled. Does not wait.
   void stop();
   Result<Transcript> transcript();
+  // Where its time, tokens and pages went; in mid-turn too.
+  Result<SessionTrace> trace() const;
   // A session of its own with the first `tokens` tokens of this one (-1: all it has by now, in mid-answer too). Costs
   // no memory until one of the two goes on; each then goes on as if it had always been alone. To let it finish an
   // answer that it was forked in, take a Turn of no tokens. Penalties count what stood before the fork as prompt.
@@ -99,6 +101,8 @@ class Session {
   friend class Host;
   struct State;
   struct Asked;
+  template <class Answer, class Atom>
+  Result<Answer> ask_actor(Atom question) const;
   Result<Asked> ask(Turn turn, bool wants_text) const;
   explicit Session(std::shared_ptr<State> state);
   std::shared_ptr<State> state_;

@@ -91,6 +91,13 @@ std::optional<TextDelta> TurnWork::close(FinishReason reason) {
   return std::exchange(unsent_, {});
 }
 
+void TurnWork::add_to(SessionTrace& trace) const {
+  trace.prompt_tokens += prompt;
+  trace.cached_tokens += cached;
+  trace.computed_tokens += computed;
+  trace.answer_tokens += std::ssize(answer.tokens());
+}
+
 TurnEnd TurnWork::summary() const {
   TurnEnd end;
   end.reason = answer.reason();

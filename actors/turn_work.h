@@ -50,6 +50,7 @@ struct TurnWork {
   // The answer ends: what was held back, as a last delta.
   std::optional<TextDelta> close(FinishReason reason);
   TurnEnd summary() const;
+  void add_to(SessionTrace& trace) const;
 
   // Until the deadline; a little when it has passed.
   caf::timespan remaining(TimePoint now) const {
@@ -77,6 +78,8 @@ struct TurnWork {
   TimePoint first_token = started;
   TimePoint last_token = started;
   TimePoint deadline;
+  std::chrono::nanoseconds parked_before{0};  // this turn, of the session
+  PageTime page_time_before;
 
  private:
   std::shared_ptr<const Vocabulary> vocabulary_;

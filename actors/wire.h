@@ -27,6 +27,17 @@ auto bits_field(Inspector& f, caf::string_view field_name, Float& value) {
   return f.field(field_name, get, set);
 }
 
+// A time in nanoseconds.
+template <class Inspector>
+auto time_field(Inspector& f, caf::string_view field_name, std::chrono::nanoseconds& value) {
+  auto get = [&value] { return static_cast<std::int64_t>(value.count()); };
+  auto set = [&value](std::int64_t count) {
+    value = std::chrono::nanoseconds(count);
+    return true;
+  };
+  return f.field(field_name, get, set);
+}
+
 // An enum as its number; numbers past `last` are refused.
 template <class Inspector, class Enum>
 auto enum_field(Inspector& f, caf::string_view field_name, Enum& value, Enum last) {
@@ -174,6 +185,33 @@ bool inspect(Inspector& f, TextDelta& x) {
 }
 
 template <class Inspector>
+bool inspect(Inspector& f, PageTime& x) {
+  return f.object(x).fields(f.field("seconds", x.seconds), f.field("nanoseconds", x.nanoseconds));
+}
+
+template <class Inspector>
+bool inspect(Inspector& f, PageBill& x) {
+  return f.object(x).fields(f.field("total", x.total), f.field("house", x.house), f.field("living", x.living),
+                            f.field("ended", x.ended));
+}
+
+template <class Inspector>
+bool inspect(Inspector& f, PhaseTimes& x) {
+  return f.object(x).fields(time_field(f, "idle", x.idle), time_field(f, "asleep", x.asleep),
+                            time_field(f, "planning", x.planning), time_field(f, "queued", x.queued),
+                            time_field(f, "prefilling", x.prefilling), time_field(f, "decoding", x.decoding),
+                            time_field(f, "parked", x.parked));
+}
+
+template <class Inspector>
+bool inspect(Inspector& f, SessionTrace& x) {
+  return f.object(x).fields(f.field("phase", x.phase), time_field(f, "age", x.age), f.field("times", x.times),
+                            f.field("turns", x.turns), f.field("prompt_tokens", x.prompt_tokens),
+                            f.field("cached_tokens", x.cached_tokens), f.field("computed_tokens", x.computed_tokens),
+                            f.field("answer_tokens", x.answer_tokens), f.field("page_time", x.page_time));
+}
+
+template <class Inspector>
 bool inspect(Inspector& f, TurnEnd& x) {
   return f.object(x).fields(enum_field(f, "reason", x.reason, FinishReason::cancelled), f.field("text", x.text),
                             f.field("tokens", x.tokens), f.field("logprobs", x.logprobs),
@@ -181,7 +219,8 @@ bool inspect(Inspector& f, TurnEnd& x) {
                             f.field("computed_tokens", x.computed_tokens), f.field("draft_tokens", x.draft_tokens),
                             f.field("right_drafts", x.right_drafts), f.field("dropped_tokens", x.dropped_tokens),
                             bits_field(f, "queued", x.queued), bits_field(f, "prefill", x.prefill),
-                            bits_field(f, "decode", x.decode));
+                            bits_field(f, "decode", x.decode), bits_field(f, "parked", x.parked),
+                            f.field("page_time", x.page_time));
 }
 
 template <class Inspector>
@@ -200,11 +239,12 @@ bool inspect(Inspector& f, SleepCounters& x) {
 
 template <class Inspector>
 bool inspect(Inspector& f, HostInfo& x) {
-  return f.object(x).fields(
-      f.field("model", x.model), f.field("engine", x.engine), f.field("fingerprint", x.fingerprint),
-      f.field("context", x.context), f.field("pages_total", x.pages_total), f.field("pages_free", x.pages_free),
-      f.field("prefixes", x.prefixes), f.field("sleepers", x.sleepers), f.field("sessions", x.sessions),
-      f.field("waiting", x.waiting), f.field("batcher_restarts", x.batcher_restarts), f.field("ready", x.ready));
+  return f.object(x).fields(f.field("model", x.model), f.field("engine", x.engine),
+                            f.field("fingerprint", x.fingerprint), f.field("context", x.context),
+                            f.field("pages_total", x.pages_total), f.field("pages_free", x.pages_free),
+                            f.field("prefixes", x.prefixes), f.field("sleepers", x.sleepers), f.field("bill", x.bill),
+                            f.field("sessions", x.sessions), f.field("waiting", x.waiting),
+                            f.field("batcher_restarts", x.batcher_restarts), f.field("ready", x.ready));
 }
 
 template <class Inspector>

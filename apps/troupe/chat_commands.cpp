@@ -14,7 +14,7 @@ constexpr const char* kHelp =
     "  /reset          begin a new conversation\n"
     "  /system [TEXT]  begin a new conversation with this system message; without one: the model's own\n"
     "  /seed N         sample with this seed from now on\n"
-    "  /stats          tokens and speed of the last answer, and the engine\n"
+    "  /stats          tokens and speed of the last answer, where the conversation's time went, and the engine\n"
     "  /save FILE      keep the conversation (its text and tokens) in a file\n"
     "  /load FILE      go on from a file\n"
     "  /help  /quit    (Ctrl-C stops an answer; at the prompt it clears the line, twice leaves; Ctrl-D leaves)\n";
@@ -36,6 +36,19 @@ Error wrong_use(std::string sentence) {
 
 void note(const char* what) {
   std::fprintf(stderr, "(%s)\n", what);
+}
+
+void tell_trace(const SessionTrace& trace) {
+  const auto seconds = [](std::chrono::nanoseconds time) { return Seconds(time).count(); };
+  const PhaseTimes& times = trace.times;
+  std::fprintf(stderr, "conversation: turns %lld, tokens answered %lld, computed %lld; %.1f page-seconds\n",
+               static_cast<long long>(trace.turns), static_cast<long long>(trace.answer_tokens),
+               static_cast<long long>(trace.computed_tokens), trace.page_time.page_seconds());
+  std::fprintf(stderr,
+               "of its %.1f s: planning %.1f, queued %.1f, prefilling %.1f, decoding %.1f, parked %.1f, idle %.1f, "
+               "asleep %.1f\n",
+               seconds(trace.age), seconds(times.planning), seconds(times.queued), seconds(times.prefilling),
+               seconds(times.decoding), seconds(times.parked), seconds(times.idle), seconds(times.asleep));
 }
 
 }  // namespace
@@ -109,6 +122,9 @@ Result<void> Chat::stats(const std::string&) {
         static_cast<long long>(last_->prompt_tokens), static_cast<long long>(last_->cached_tokens),
         1e3 * last_->prefill.count(), tokens, last_->decode.count() > 0 ? (tokens - 1) / last_->decode.count() : 0.0);
   }
+  auto trace = session_->trace();
+  if (!trace) return trace.error();
+  tell_trace(*trace);
   auto info = host_.describe();
   if (!info) return info.error();
   std::fprintf(stderr, "%s; %lld of %lld pages free; %.0f MB resident\n", info->engine.c_str(),

@@ -62,6 +62,8 @@ struct PageBill {
   PageTime house;   // pages whose payer let go while others held on, and those that nobody was named for
   PageTime living;  // accounts that are open
   PageTime ended;   // accounts that were closed
+
+  bool operator==(const PageBill&) const = default;
 };
 
 }  // namespace troupe

@@ -81,6 +81,17 @@ TEST(Facade, stops_when_the_callback_says_so_or_another_thread_does) {
   EXPECT_EQ(by_thread->reason, FinishReason::cancelled);
 }
 
+TEST(Facade, tells_where_a_sessions_time_and_tokens_went) {
+  Host host = open_host();
+  auto session = host.open_session();
+  ASSERT_TRUE(session && session->take(token_turn(prompt(1, 20), 5)));
+  const auto trace = session->trace();
+  ASSERT_TRUE(trace) << trace.error().message;
+  EXPECT_EQ(trace->times.sum(), trace->age);
+  EXPECT_EQ(trace->computed_tokens, 24);
+  EXPECT_EQ(trace->answer_tokens, 5);
+}
+
 TEST(Facade, answers_shutting_down_when_the_host_is_gone) {
   auto host = std::make_unique<Host>(open_host());
   auto session = host->open_session();
@@ -89,6 +100,7 @@ TEST(Facade, answers_shutting_down_when_the_host_is_gone) {
   const auto refused = session->take(token_turn(prompt(1, 5), 3));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::shutting_down);
+  EXPECT_EQ(session->trace().error().code, ErrorCode::shutting_down);
 }
 
 TEST(Facade, names_a_file_that_is_not_there) {

@@ -98,6 +98,26 @@ TEST(Records, carry_the_end_of_a_turn_and_its_error_codes) {
   EXPECT_EQ(again.message, error.message);
 }
 
+TEST(Records, carry_a_trace_and_a_bill_whole) {
+  SessionTrace trace;
+  trace.phase = SessionPhase::parked;
+  trace.age = std::chrono::nanoseconds(28'000'000'007);
+  using Time = std::chrono::nanoseconds;
+  trace.times = {Time(1), Time(2), Time(3), Time(4), Time(5), Time(6), Time(7)};
+  trace.turns = 8;
+  trace.prompt_tokens = 9, trace.cached_tokens = 10, trace.computed_tokens = 11, trace.answer_tokens = 12;
+  trace.page_time = {13, 14};
+  EXPECT_EQ(through_the_wire(trace), trace);
+  HostInfo info;
+  info.bill = {{1, 2}, {3, 4}, {5, 6}, {7, 8}};
+  EXPECT_EQ(through_the_wire(info).bill, info.bill);
+  TurnEnd end;
+  end.parked = Seconds(0.5);
+  end.page_time = {1, 2};
+  EXPECT_EQ(through_the_wire(end).parked, end.parked);
+  EXPECT_EQ(through_the_wire(end).page_time, end.page_time);
+}
+
 TEST(Records, carry_in_an_error_when_to_try_again) {
   const Error error{ErrorCode::overloaded, "a sentence", std::chrono::seconds(17)};
   const Error again = from_caf(through_the_wire(to_caf(error)));

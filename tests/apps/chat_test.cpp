@@ -34,6 +34,7 @@ TEST_F(Chat, ends_with_1_when_a_command_failed_and_does_the_rest) {
   EXPECT_EQ(ended.code, 1);
   EXPECT_THAT(ended.err, HasSubstr("No such file or directory"));
   EXPECT_THAT(ended.err, HasSubstr("last answer:"));
+  EXPECT_THAT(ended.err, HasSubstr("conversation: turns 1, "));
   EXPECT_EQ(chat("/stats\n/help\n/reset\n/quit\nnever read\n").code, 0);
 }
 

@@ -108,6 +108,8 @@ void Simulation::move() {
   std::string who;
   if (!house_->run_one(keeps_log_ ? &who : nullptr)) return;
   if (++life_.events > kMostEvents) report("there is no end");
+  const PageBill bill = engine_->pages()->bill();
+  if (bill.total != bill.house + bill.living + bill.ended) report("the bills are not what the pages cost");
   if (const auto newest = house_->newest("troupe.text"); newest != text_actor_) {
     text_actor_ = newest;
     trouble_->text_actor_dead = false;
@@ -335,6 +337,7 @@ void Simulation::close_house() {
   while (sound() && !house_->idle()) move();
   if (!sound()) return;
   if (const auto used = engine_->pages()->used(); used > 0) report(std::to_string(used) + " pages are used at the end");
+  if (engine_->pages()->bill().living != PageTime{}) report("somebody's account is open at the end");
   if (house_->actors() > 0) report(std::to_string(house_->actors()) + " actors are left at the end");
 }
 

@@ -8,7 +8,8 @@
 //     a page has one writer, and nobody loses what it reads   hash_model.h
 //     somebody moves on as long as somebody waits             settle()
 //     every used page belongs to a session or to the index    count_pages(), when all is at rest
-//     at the end: no page used, no actor left                 close_house()
+//     what all have paid is what the used pages have cost     move()
+//     at the end: no page used, no account open, no actor left  close_house()
 // The first promise that is broken ends the life. The same seed gives the same life, event by event.
 #pragma once
 
