@@ -12,6 +12,7 @@ class PhaseClock {
   SessionPhase phase() const { return phase_; }
   // `asleep`: of an idle session that has no pages.
   void enter(SessionPhase phase, TimePoint now, bool asleep = false) {
+    if (phase == phase_ && asleep == asleep_) return;  // as with every token but the first
     times_ = times(now);
     since_ = now;
     phase_ = phase;

@@ -141,8 +141,7 @@ void SessionState::send_step() {
 
 // Guesses of the next tokens, no more than could still be tokens of the answer, of what is seen and of its pages.
 void SessionState::add_drafts(Step& step) {
-  const TokenWindow& window = settings_.window;
-  const std::int64_t room = (window.endless() ? window.tokens : home_.context) - seen();
+  const std::int64_t room = most_seen() - seen();
   const std::int64_t left = work_->tokens_left(room, length() - work_->prompt);
   const std::int64_t most = std::min({std::int64_t{home_.most_drafts}, room - 1, left - 1, cache_.capacity() - seen()});
   for (TokenId token : lookup_.guess(conversation_.tokens(), most)) {

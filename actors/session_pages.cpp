@@ -29,8 +29,7 @@ std::shared_ptr<const std::vector<TokenId>> SessionState::past() const {
 
 void SessionState::reserve() {
   told_ = false;
-  const TokenWindow& window = settings_.window;
-  const std::int64_t most = window.endless() ? window.tokens : home_.context;
+  const std::int64_t most = most_seen();
   const std::int64_t worst_case = std::min(most, seen() + work_->tokens_left(most, std::ssize(work_->answer.tokens())));
   const bool may_be_known = home_.prefixes->keeps_pages() && seen() - cache_.length() > KvLayout::kPageTokens;
   if (!may_be_known && cache_.pages_missing(worst_case) == 0) return send_step();

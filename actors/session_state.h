@@ -78,6 +78,8 @@ class SessionState {
   // Tokens of the history, and those of them that the cache is of, or is to hold with the next step.
   std::int64_t length() const { return std::ssize(conversation_.tokens()); }
   std::int64_t seen() const { return length() - dropped_; }
+  // Tokens that may be seen at most.
+  std::int64_t most_seen() const { return settings_.window.endless() ? settings_.window.tokens : home_.context; }
   std::vector<TokenId> visible(std::int64_t from) const {
     return settings_.window.visible(conversation_.tokens(), from);
   }

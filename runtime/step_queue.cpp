@@ -27,8 +27,9 @@ std::span<Slice> StepQueue::gather() {
   slices_.clear();
   gathered_.clear();
   work_ = {};
-  choose_drafts();
-  share_out(room());
+  const LaunchWork decode = decode_work();
+  choose_drafts(decode);
+  share_out(room(decode));
   add_slices(true);
   decode_rows_ = std::ssize(slices_);
   add_slices(false);
@@ -50,8 +51,7 @@ void StepQueue::Waiting::keep_drafts(std::int64_t count) {
 }
 
 // Everyone's first guess, then everyone's second, and so on, each by what the launch costs with those before it.
-void StepQueue::choose_drafts() {
-  LaunchWork work = decode_work();
+void StepQueue::choose_drafts(LaunchWork work) {
   auto tokens = static_cast<double>(work.rows);
   std::int64_t spare = max_rows_ - std::ssize(waiting_);
   bool more = work.rows > 0;
@@ -74,8 +74,7 @@ void StepQueue::choose_drafts() {
   }
 }
 
-StepQueue::Room StepQueue::room() const {
-  const LaunchWork decode = decode_work();
+StepQueue::Room StepQueue::room(const LaunchWork& decode) const {
   const bool prompts_wait = decode.rows < std::ssize(waiting_);
   if (!prompts_wait) return {.least = max_rows_};
   const Seconds step = cost_.of(decode);

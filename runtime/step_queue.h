@@ -127,8 +127,9 @@ class StepQueue {
     std::int64_t portion = 1;
   };
   LaunchWork decode_work() const;
-  void choose_drafts();
-  Room room() const;
+  // Both by what those who decode compute without guesses.
+  void choose_drafts(LaunchWork work);
+  Room room(const LaunchWork& decode) const;
   void share_out(Room room);
   std::int64_t portion(const Waiting& waiting, const Room& room) const;
   void add_slices(bool of_decode);

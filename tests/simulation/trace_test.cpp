@@ -3,8 +3,8 @@
 
 #include "actors/errors.h"
 #include "tests/simulation/house.h"
+#include "tests/simulation/simulation.h"
 #include "tests/support/scratch_folder.h"
-#include "tests/support/tiny_model.h"
 
 namespace troupe::test {
 namespace {
@@ -26,7 +26,8 @@ Turn tokens_turn(int tokens, int max_tokens) {
 // A house in which a launch takes 10 ms and nothing else takes time; it moves whenever something is asked.
 class StillHouse {
  public:
-  explicit StillHouse(std::int64_t pages, std::uint64_t prefix_memory = 0) : engine_(open(pages)) {
+  explicit StillHouse(std::int64_t pages, std::uint64_t prefix_memory = 0)
+      : engine_(Engines().of(pages, EngineOptions{}.max_rows)) {
     SupervisorOptions options;
     options.prefix_memory = prefix_memory;
     options.run = [this](std::span<Slice> batch) {
@@ -91,21 +92,6 @@ class StillHouse {
   PageTime cost() const { return cost_; }
 
  private:
-  static std::shared_ptr<Engine> open(std::int64_t pages) {
-    static const ScratchFolder folder;
-    static const std::string path = [] {
-      TinyModel model = tiny_model(DType::q4_0);
-      model.context = 2048;  // so that a text for the text actor is not refused before it is looked at
-      return write_tiny_model(model, folder.file("traced.gguf"));
-    }();
-    EngineOptions options;
-    options.threads = 1;
-    options.kv_memory = static_cast<std::uint64_t>(pages) * 4096;
-    auto opened = Engine::open(path, options);
-    if (!opened) throw std::runtime_error(opened.error().message);
-    return std::move(*opened);
-  }
-
   Random random_{7};
   std::shared_ptr<Engine> engine_;
   std::optional<House> house_;
