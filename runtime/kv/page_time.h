@@ -12,7 +12,7 @@ struct PageTime {
   std::int64_t seconds = 0;      // page x seconds
   std::int64_t nanoseconds = 0;  // and page x nanoseconds, 0 to 999,999,999
 
-  // Fewer than 2^31 pages.
+  // Fewer than 2^31 pages; as many fill the seconds after 136 years.
   static PageTime of(std::int64_t pages, std::chrono::nanoseconds time) {
     return PageTime{pages * (time.count() / kSecond), pages * (time.count() % kSecond)}.carried();
   }

@@ -238,9 +238,9 @@ TEST(PageAccounts, go_on_when_the_clock_is_changed) {
 
 TEST(PageAccounts, hold_more_than_64_bits_of_nanoseconds) {
   constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
-  const auto years = std::chrono::hours(24 * 365 * 100) + nanoseconds(999'999'999);
+  const auto years = std::chrono::hours(24 * 365 * 50) + nanoseconds(999'999'999);
   const PageTime time = PageTime::of(kMost, years);
-  EXPECT_EQ(time.seconds, kMost * 3'153'600'000 + kMost - 3);
+  EXPECT_EQ(time.seconds, kMost * 1'576'800'000 + kMost - 3);
   EXPECT_EQ(time.nanoseconds, 3'000'000'000 - kMost);
   EXPECT_EQ(time + time - time, time);
   EXPECT_LT(time, time + plain(1));
