@@ -1,5 +1,6 @@
 #include "actors/batcher.h"
 
+#include <optional>
 #include <utility>
 
 #include "actors/errors.h"
@@ -18,7 +19,9 @@ class BatcherState {
         options_(std::move(options)),
         queue_(options_.max_rows, options_.linger, options_.weights),
         recorder_(options_.record, {options_.max_rows, options_.fuse, options_.linger, options_.weights.by_key()}),
-        run_(recorder_.watched(options_.run)) {}
+        run_(recorder_.watched(options_.run)) {
+    if (options_.draft.run && options_.drafts > 0) draft_model_.emplace(options_.draft, options_.drafts);
+  }
 
   BatcherActor::behavior_type make_behavior() {
     // What a launch throws ends this actor with its sentence; the host reads it from the down message.
@@ -45,6 +48,7 @@ class BatcherState {
     auto promise = self_->make_response_promise<StepTokens>();
     const bool stranger = !queue_.awaits_anyone();
     const std::uint64_t number = recorder_.arrived(step);
+    if (draft_model_) draft_model_->arrived(step);
     queue_.push(std::move(step), [this, number, promise](Result<StepTokens> result) mutable {
       if (result) {
         promise.deliver(std::move(*result));
@@ -88,19 +92,42 @@ class BatcherState {
   }
 
   void launch(TimePoint now) {
+    watch(now);
+    guess();
     const std::span<Slice> batch = queue_.gather();
     recorder_.gathered(now, batch);
     write_record();
-    if (batch.empty()) return;
+    if (batch.empty()) return watch({});
     const auto began = self_->clock().now();
-    if (options_.launch_began) options_.launch_began->store(began.time_since_epoch().count());
+    watch(began);
     run_launch(run_, batch, options_.fuse);
     const auto ended = self_->clock().now();
-    if (options_.launch_began) options_.launch_began->store(0);
+    watch({});
     count(batch, ended - began);
+    if (draft_model_) draft_model_->learn(batch);
     recorder_.ended(ended, ended - began, batch);
     queue_.finish(ended, ended - began);
     write_record();
+  }
+
+  void watch(TimePoint began) {
+    if (options_.launch_began) options_.launch_began->store(began.time_since_epoch().count());
+  }
+
+  // A draft model that fails is given up: it would only cost time.
+  void guess() {
+    if (!draft_model_) return;
+    const auto guesses = draft_model_->guess(queue_.decoding(), queue_.cost(), [this] { return self_->clock().now(); });
+    if (!guesses) {
+      log_warning("the draft model failed and guesses no more: " + guesses.error().message);
+      draft_model_.reset();
+      return;
+    }
+    stats_.drafting = draft_model_->spent();
+    for (const DraftModel::Guess& guess : *guesses) {
+      recorder_.guessed(guess.session, guess.tokens, guess.odds);
+      queue_.guess(guess.session, guess.tokens, guess.odds);
+    }
   }
 
   void write_record() {
@@ -128,6 +155,7 @@ class BatcherState {
   StepQueue queue_;
   Recorder recorder_;
   RunBatch run_;  // the engine, as the recorder sees it
+  std::optional<DraftModel> draft_model_;
   LaunchStats stats_;
   std::uint64_t launches_asked_ = 0;  // number of the newest wake-up; older ones that still arrive are stale
   bool asked_ = false;

@@ -1,5 +1,6 @@
 // The batcher: the one actor that calls the engine. It collects the steps that are pending, fuses them into one launch,
-// and answers each session with its next token. It remembers nothing about a session between launches.
+// and answers each session with its next token. It remembers nothing about a session between launches, but for what a
+// draft model was told (runtime/draft_model.h), which guesses before a launch and never changes a token.
 //
 // Runs detached on its own thread; the launch happens inside a handler. A failing step fails alone (runtime/isolate.h);
 // anything else that a launch throws ends the batcher: every step that waits is then answered by CAF with an error, and
@@ -10,6 +11,7 @@
 #include <memory>
 
 #include "actors/messages.h"
+#include "runtime/draft_model.h"
 #include "runtime/isolate.h"
 #include "runtime/record/record_writer.h"
 #include "runtime/step_queue.h"
@@ -28,6 +30,8 @@ struct BatcherOptions {
   std::chrono::nanoseconds linger = StepQueue::kLinger;
   KeyWeights weights{};
   std::shared_ptr<RecordWriter> record{};  // may be null
+  DraftEngine draft{};
+  std::int32_t drafts = 0;  // guesses a step that the draft model may make
 };
 
 // Spawns undetached when `detached` is false: the deterministic test scheduler needs it so.

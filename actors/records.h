@@ -153,6 +153,7 @@ struct LaunchStats {
   std::vector<std::uint64_t> by_decode_width;  // [w]: launches with w decoding sessions
   std::uint64_t drafts = 0, right_drafts = 0;  // rows of guesses, and those that were right
   Seconds busy{0};                             // inside launches
+  Seconds drafting{0};                         // inside those of a draft model
 };
 
 }  // namespace troupe

@@ -124,7 +124,7 @@ void SessionState::send_step() {
   step.state = sampler_;
   step.no_end_for = work_->answer.no_end_for(length() - work_->prompt);
   step.logprobs = work_->turn.logprobs;
-  if (home_.records && !std::exchange(told_, true)) step.past = past();
+  if (home_.tells_past && !std::exchange(told_, true)) step.past = past();
   work_->computed += static_cast<std::int64_t>(step.tokens.size());
   if (home_.most_drafts > 0 && step.tokens.size() == 1 && !leads_) add_drafts(step);
   in_flight_ = true;
@@ -144,6 +144,7 @@ void SessionState::add_drafts(Step& step) {
   const std::int64_t room = most_seen() - seen();
   const std::int64_t left = work_->tokens_left(room, length() - work_->prompt);
   const std::int64_t most = std::min({std::int64_t{home_.most_drafts}, room - 1, left - 1, cache_.capacity() - seen()});
+  step.draft_room = static_cast<std::int32_t>(std::max<std::int64_t>(most, 0));
   for (TokenId token : lookup_.guess(conversation_.tokens(), most)) {
     if (work_->answer.is_end(token)) break;  // nothing follows it
     step.tokens.push_back(token);
@@ -164,7 +165,7 @@ void SessionState::on_tokens(StepTokens& drawn) {
   const bool all = planted(PlantedFault::wrong_guess_kept);
   cache_.commit(seen() + (all ? drawn.verified : std::ssize(drawn.after)));
   if (leads_ || work_->answer.tokens().empty()) publish_prompt();
-  lookup_.learn(drawn.first.token, drawn.verified, std::ssize(drawn.after));
+  lookup_.learn(drawn.first.token, drawn.after);
   work_->computed += drawn.verified;
   work_->drafts += drawn.verified;
   Sampled* sampled = &drawn.first;

@@ -27,7 +27,7 @@ struct SessionHome {
   BatcherActor batcher;
   bool may_sleep = false;        // the host has a room for sleepers
   std::int32_t most_drafts = 0;  // SupervisorOptions::drafts
-  bool records = false;          // steps say what stands before them, where a record does not know (Step::past)
+  bool tells_past = false;       // steps say what stands before them, where nobody was told (Step::past)
 };
 
 SessionControl spawn_session(caf::actor_system& system, SessionHome home, SessionId id, Branch branch);

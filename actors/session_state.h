@@ -135,7 +135,7 @@ class SessionState {
   std::uint64_t watched_turn_ = 0;  // whose deadline is looked at
   std::uint64_t epoch_ = 0;         // number of the newest step; answers to older ones are dropped
   bool in_flight_ = false;          // a step is with the batcher
-  bool told_ = false;               // a record knows what stands before the next step
+  bool told_ = false;               // the batcher knows what stands before the next step
   bool lost_ = false;               // its batcher died; the next batcher gets it again
   bool leads_ = false;              // others may wait for what its next step computes
   bool draining_ = false;           // ends with the last turn in line

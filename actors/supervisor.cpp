@@ -146,7 +146,7 @@ class SupervisorState {
             batcher_,
             options_.sleep_room && options_.sleep_room->has_room(),
             options_.drafts,
-            options_.record != nullptr};
+            options_.record != nullptr || options_.draft.run != nullptr};
   }
 
   SessionActor spawn(Branch branch) {
@@ -220,8 +220,9 @@ class SupervisorState {
 
   void start_batcher() {
     launch_began_ = std::make_shared<LaunchClock>(0);
-    const BatcherOptions batching{options_.run,    engine_->max_rows(), launch_began_,  options_.fuse,
-                                  options_.linger, options_.weights,    options_.record};
+    const BatcherOptions batching{options_.run,    engine_->max_rows(), launch_began_,
+                                  options_.fuse,   options_.linger,     options_.weights,
+                                  options_.record, options_.draft,      options_.drafts};
     batcher_ = spawn_batcher(self_->system(), batching, options_.detached);
     self_->monitor(batcher_);
   }

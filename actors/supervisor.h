@@ -14,6 +14,7 @@
 #include <memory>
 
 #include "actors/messages.h"
+#include "runtime/draft_model.h"
 #include "runtime/engine.h"
 #include "runtime/isolate.h"
 #include "runtime/kv/sleep_room.h"
@@ -39,6 +40,8 @@ struct SupervisorOptions {
   // Tokens that a session may guess ahead (runtime/prompt_lookup.h); 0: none. No token changes by it. Each guess that
   // is computed is a row; which ones pay, the batcher decides (runtime/step_queue.h).
   std::int32_t drafts = 0;
+  // Guesses where a session's history tells nothing, or less (runtime/draft_model.h).
+  DraftEngine draft{};
 
   // What the batchers decide by is appended here, and what came of it; null: nowhere. One host at a time may have it.
   std::shared_ptr<RecordWriter> record;

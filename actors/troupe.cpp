@@ -42,13 +42,18 @@ Error called_inside() {
           "a blocking call from inside an actor of the host: send messages instead (actors/spawn.h)"};
 }
 
+// `draft` may be null.
 SupervisorOptions supervision(const HostOptions& host, KeyWeights weights, std::shared_ptr<SleepRoom> sleep_room,
-                              std::shared_ptr<RecordWriter> record) {
+                              std::shared_ptr<RecordWriter> record, std::shared_ptr<Engine> draft) {
   SupervisorOptions options;
   options.record = std::move(record);
   options.sleep_room = std::move(sleep_room);
   options.fuse = host.fuse;
   options.drafts = host.drafts;
+  if (draft) {
+    options.draft = DraftEngine::of(std::move(draft));
+    if (host.drafts == 0) options.drafts = HostOptions::kDraftsByModel;
+  }
   options.prefix_memory = host.prefix_memory;
   options.weights = std::move(weights);
   return options;
@@ -283,13 +288,16 @@ Result<Host> Host::open(const std::string& model_path, const HostOptions& option
   }
   auto engine = Engine::open(model_path, options.engine);
   if (!engine) return engine.error();
+  auto draft = open_draft(**engine, options.draft);
+  if (!draft) return draft.error();
   auto sleep_room = SleepRoom::open(options.sleep, *(*engine)->pages());
   if (!sleep_room) return sleep_room.error();
   auto record = record_of(**engine, model_path, options.engine, options.record);
   if (!record) return record.error();
   try {
     return Host(std::make_shared<State>(
-        std::move(*engine), supervision(options, std::move(*weights), std::move(*sleep_room), std::move(*record)),
+        std::move(*engine),
+        supervision(options, std::move(*weights), std::move(*sleep_room), std::move(*record), std::move(*draft)),
         options.drain_limit));
   } catch (const std::system_error& refused) {
     return Error{ErrorCode::io, "the host cannot start its threads (" + refused.code().message() +

@@ -46,7 +46,10 @@ struct HostOptions {
   // launch that comes anyway, as far as that pays: the same answers, bit for bit, in fewer launches where text repeats
   // itself.
   std::int32_t drafts = 0;
-  static constexpr std::int32_t kMostDrafts = 16;
+  static constexpr std::int32_t kMostDrafts = 16, kDraftsByModel = 8;
+  // A smaller model with the same tokens, a GGUF file, which guesses where a session's own history tells nothing; it is
+  // asked only where that pays. `drafts` of 0 is then kDraftsByModel. Empty: none.
+  std::string draft{};
   // A new file for what the batcher decides by and what comes of it, which `troupe replay` computes once more, bit by
   // bit; it holds what is said, as tokens. Empty: none. See docs/replay.md.
   std::string record{};

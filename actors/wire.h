@@ -251,7 +251,8 @@ template <class Inspector>
 bool inspect(Inspector& f, LaunchStats& x) {
   return f.object(x).fields(f.field("launches", x.launches), f.field("rows", x.rows), f.field("by_width", x.by_width),
                             f.field("by_decode_width", x.by_decode_width), f.field("drafts", x.drafts),
-                            f.field("right_drafts", x.right_drafts), bits_field(f, "busy", x.busy));
+                            f.field("right_drafts", x.right_drafts), bits_field(f, "busy", x.busy),
+                            bits_field(f, "drafting", x.drafting));
 }
 
 }  // namespace troupe

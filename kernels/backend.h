@@ -134,8 +134,8 @@ class Backend {
   virtual Result<void> fill(const PreparedWeight& weight, std::int64_t first_row, std::int64_t row_count,
                             std::span<const std::byte> file_rows) = 0;
 
-  // Called once before the first launch with the largest shapes that will come: scratch is allocated here, and nothing
-  // allocates afterwards.
+  // Called before the first launch with the largest shapes that will come: scratch is allocated here, and nothing
+  // allocates afterwards. Between launches it may be called again, with shapes no smaller.
   struct Limits {
     std::int64_t rows = 0;    // rows of one launch
     std::int64_t widest = 0;  // largest `cols` of any weight

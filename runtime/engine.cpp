@@ -33,13 +33,15 @@ std::string megabytes(std::uint64_t bytes) {
 
 struct Engine::Parts {
   EngineOptions options;
-  std::unique_ptr<Backend> backend;
+  std::shared_ptr<Backend> backend;  // shared with an engine beside
   std::unique_ptr<Model> model;
   TextSide text;
   KvLayout layout;
   std::shared_ptr<PagePool> pages;
   std::int64_t context = 0;
   std::uint64_t fingerprint = 0;
+  Backend::Limits limits;       // of all that runs on the backend
+  std::int64_t page_count = 0;  // 0: as many as the options' memory holds
 
   // Scratch of one launch, allocated once.
   Buffer activation_memory, logits_memory;
@@ -98,7 +100,9 @@ Result<void> Engine::Parts::make_pool() {
   const ModelShape& shape = model->shape();
   layout = {static_cast<int>(shape.layers), static_cast<int>(shape.kv_heads), static_cast<int>(shape.head_dim),
             options.kv_type};
-  const std::uint64_t bytes = options.kv_memory > 0 ? options.kv_memory : default_kv_memory(layout, context);
+  const std::uint64_t bytes = page_count > 0          ? static_cast<std::uint64_t>(page_count) * layout.page_bytes()
+                              : options.kv_memory > 0 ? options.kv_memory
+                                                      : default_kv_memory(layout, context);
   const std::int64_t count = static_cast<std::int64_t>(bytes / layout.page_bytes());
   if (count < 1) {
     return Error{ErrorCode::out_of_memory, "KV memory of " + std::to_string(bytes) +
@@ -123,7 +127,9 @@ void Engine::Parts::make_scratch() {
   float* next = reinterpret_cast<float*>(activation_memory.data());
   const auto carve = [&](std::int64_t cols) { return std::exchange(next, next + rows * cols); };
   act = {carve(s.width), carve(q), carve(kv), carve(kv), carve(q), carve(s.ffn)};
-  backend->reserve({rows, std::max({s.width, s.ffn, q}), s.heads, s.head_dim, s.vocabulary});
+  limits = {std::max(limits.rows, rows), std::max({limits.widest, s.width, s.ffn, q}), std::max(limits.heads, s.heads),
+            std::max(limits.head_dim, s.head_dim), std::max(limits.vocabulary, s.vocabulary)};
+  backend->reserve(limits);
   const auto most = static_cast<std::size_t>(rows);
   for (auto* list : {&tokens, &positions, &head_rows}) list->reserve(most);
   faulty.reserve(most);
@@ -254,10 +260,27 @@ Result<std::unique_ptr<Engine>> Engine::open_on(std::unique_ptr<Backend> backend
     return Error{ErrorCode::bad_input,
                  "the context is " + std::to_string(options.context) + "; 0 (the model's own) to 1048576 are possible"};
   }
+  auto parts = std::make_unique<Parts>();
+  parts->options = options;
+  parts->backend = std::move(backend);
+  return open_parts(std::move(parts), path);
+}
+
+Result<std::unique_ptr<Engine>> Engine::open_beside(const std::string& path) const {
+  auto parts = std::make_unique<Parts>();
+  parts->options = parts_->options;
+  parts->options.context = 0;
+  parts->options.chat_template.clear();
+  parts->backend = parts_->backend;
+  parts->limits = parts_->limits;
+  parts->page_count = pages()->total();
+  auto engine = open_parts(std::move(parts), path);
+  if (engine) (*engine)->parts_->context = std::min((*engine)->context(), context());
+  return engine;
+}
+
+Result<std::unique_ptr<Engine>> Engine::open_parts(std::unique_ptr<Parts> parts, const std::string& path) {
   try {
-    auto parts = std::make_unique<Parts>();
-    parts->options = options;
-    parts->backend = std::move(backend);
     if (auto loaded = parts->load(path); !loaded) return loaded.error();
     if (auto made = parts->make_pool(); !made) return made.error();
     parts->make_scratch();

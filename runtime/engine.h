@@ -44,6 +44,9 @@ class Engine {
   // For tests: the same engine on a backend of the caller's (a decorated one, say).
   static Result<std::unique_ptr<Engine>> open_on(std::unique_ptr<Backend> backend, const std::string& path,
                                                  const EngineOptions& options);
+  // A second model, with this engine's options, on its backend, so that the two do not fight for the cores: only one of
+  // them may run() at a time. It holds as many tokens, and in a sequence no more.
+  Result<std::unique_ptr<Engine>> open_beside(const std::string& path) const;
   ~Engine();
 
   const ModelShape& shape() const;
@@ -61,6 +64,7 @@ class Engine {
 
  private:
   struct Parts;
+  static Result<std::unique_ptr<Engine>> open_parts(std::unique_ptr<Parts> parts, const std::string& path);
   explicit Engine(std::unique_ptr<Parts> parts);
   std::unique_ptr<Parts> parts_;
 };

@@ -34,22 +34,18 @@ std::span<const TokenId> PromptLookup::guess(std::span<const TokenId> history, s
 
 // Before anything is known as good as even: it is tried.
 float PromptLookup::odds() const {
-  const Record& record = records_[static_cast<std::size_t>(matched_ - kShortest)];
-  return (record.right + 1.0f) / (record.tried + 2.0f);
+  return odds_[static_cast<std::size_t>(matched_ - kShortest)].of(0.5f);
 }
 
-void PromptLookup::learn(TokenId first, std::int64_t verified, std::int64_t right) {
-  if (guess_.empty()) return;
-  count(first == guess_.front());
-  for (std::int64_t nth = 1; nth < std::min(verified, right + 1); ++nth) count(nth < right);
+void PromptLookup::learn(TokenId first, std::span<const Sampled> after) {
+  GuessOdds& odds = odds_[static_cast<std::size_t>(matched_ - kShortest)];
+  TokenId token = first;
+  for (std::size_t nth = 0; nth < guess_.size() && nth <= after.size(); ++nth) {
+    if (nth > 0) token = after[nth - 1].token;
+    odds.count(token == guess_[nth]);
+    if (token != guess_[nth]) break;
+  }
   guess_.clear();
-}
-
-void PromptLookup::count(bool right) {
-  Record& record = records_[static_cast<std::size_t>(matched_ - kShortest)];
-  constexpr float kKept = 1.0f - 1.0f / kMemory;
-  record.right = kKept * record.right + (right ? 1.0f : 0.0f);
-  record.tried = kKept * record.tried + 1.0f;
 }
 
 }  // namespace troupe

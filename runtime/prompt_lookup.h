@@ -12,6 +12,8 @@
 #include <span>
 #include <vector>
 
+#include "runtime/guess_odds.h"
+#include "runtime/sampler.h"
 #include "runtime/text/token.h"
 
 namespace troupe {
@@ -25,20 +27,13 @@ class PromptLookup {
   std::span<const TokenId> guess(std::span<const TokenId> history, std::int64_t most);
   // That a token of the last guess is right when those before it were.
   float odds() const;
-  // What followed that history: `first`, and of `verified` guesses that were computed the first `right` were right.
-  void learn(TokenId first, std::int64_t verified, std::int64_t right);
+  // What followed that history, whoever guessed it: `first`, and then `after`.
+  void learn(TokenId first, std::span<const Sampled> after);
 
  private:
-  // Of late: each new one counts as much as all but the last kMemory.
-  struct Record {
-    float right = 0.0f, tried = 0.0f;
-  };
-  static constexpr float kMemory = 16.0f;
-  void count(bool right);
-
   std::vector<TokenId> guess_;
   std::int64_t matched_ = kShortest;
-  std::array<Record, kLongest - kShortest + 1> records_{};
+  std::array<GuessOdds, kLongest - kShortest + 1> odds_{};  // by matched_
 };
 
 }  // namespace troupe

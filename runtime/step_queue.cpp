@@ -22,6 +22,28 @@ void StepQueue::drop_revoked() {
   });
 }
 
+std::span<const Step* const> StepQueue::decoding() {
+  decoding_.clear();
+  for (const auto& waiting : waiting_) {
+    if (waiting->step.cache.revoked()) continue;
+    if (!waiting->decodes()) return {};
+    decoding_.push_back(&waiting->step);
+  }
+  return decoding_;
+}
+
+// Of several steps of a session all but the last were withdrawn.
+void StepQueue::guess(SessionId session, std::span<const TokenId> tokens, float odds) {
+  const auto last = std::find_if(waiting_.rbegin(), waiting_.rend(),
+                                 [&](const auto& waiting) { return waiting->step.session == session; });
+  if (last == waiting_.rend() || !(*last)->decodes()) return;
+  Step& step = (*last)->step;
+  (*last)->keep_drafts(0);
+  step.tokens.insert(step.tokens.end(), tokens.begin(), tokens.end());
+  step.drafts = static_cast<std::int32_t>(tokens.size());
+  step.draft_odds = odds;
+}
+
 std::span<Slice> StepQueue::gather() {
   drop_revoked();
   slices_.clear();

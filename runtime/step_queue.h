@@ -54,7 +54,9 @@ struct Step {
   // follow one known token. How many of them are computed, the queue decides.
   std::int32_t drafts = 0;
   float draft_odds = 0.0f;
-  // For a record (runtime/record/): the tokens that stand before, where the session's last step does not tell them.
+  std::int32_t draft_room = 0;  // guesses that a draft model (runtime/draft_model.h) may make instead, at most
+  // For a record (runtime/record/) and a draft model: the tokens that stand before, where the session's last step does
+  // not tell them.
   std::shared_ptr<const std::vector<TokenId>> past{};
 };
 
@@ -94,6 +96,13 @@ class StepQueue {
   // When ready() becomes true if nothing more arrives.
   TimePoint linger_until() const { return linger_until_; }
 
+  // The steps that decode and are still wanted, valid until gather(); none while prompts wait, for which a batch's time
+  // is then.
+  std::span<const Step* const> decoding();
+  // The costs of launches, as far as they are known.
+  const LaunchCost& cost() const { return cost_; }
+  // Guesses for the session's step among decoding(), in place of its own.
+  void guess(SessionId session, std::span<const TokenId> tokens, float odds);
   // The slices of the next batch; revoked steps are answered `cancelled` and dropped. Valid until finish().
   std::span<Slice> gather();
   std::int64_t decode_rows() const { return decode_rows_; }
@@ -144,6 +153,7 @@ class StepQueue {
   RowShares shares_;
   LaunchCost cost_;
 
+  std::vector<const Step*> decoding_;
   std::vector<Slice> slices_;       // of the batch in work
   std::vector<Waiting*> gathered_;  // slices_[i] is cut from gathered_[i]
   LaunchWork work_;                 // of the batch in work

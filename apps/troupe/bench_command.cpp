@@ -9,6 +9,7 @@
 #include "apps/troupe/memory.h"
 #include "apps/troupe/options.h"
 #include "apps/troupe/plain_loop.h"
+#include "runtime/draft_model.h"
 #include "runtime/record/record_header.h"
 
 namespace troupe::app {
@@ -44,7 +45,7 @@ class Bench {
     if (flags_.intruder > 0) {
       if (auto done = intruder_table(); !done) return done;
     }
-    if (flags_.host.drafts > 0) {
+    if (flags_.host.drafts > 0 || !flags_.host.draft.empty()) {
       if (auto done = guess_table(); !done) return done;
     }
     if (!flags_.no_table) {
@@ -80,10 +81,14 @@ class Bench {
 
   // What guessing brings, one run beside the other.
   Result<void> guess_table() {
-    report_.begin_guess_table(flags_.host.drafts);
+    auto draft = open_draft(*engine_, flags_.host.draft);
+    if (!draft) return draft.error();
+    const std::int32_t drafts = flags_.host.drafts > 0 ? flags_.host.drafts : HostOptions::kDraftsByModel;
+    report_.begin_guess_table(drafts);
     for (int sessions : flags_.sessions) {
       Load guesses = load(sessions);
-      guesses.drafts = flags_.host.drafts;
+      guesses.drafts = drafts;
+      guesses.draft = *draft;
       auto plain = run_load(engine_, load(sessions));
       if (!plain) return plain.error();
       auto guessing = run_load(engine_, guesses);

@@ -18,6 +18,7 @@ class BenchHost {
     SupervisorOptions options;
     options.fuse = load.fuse;
     options.drafts = load.drafts;
+    if (load.draft) options.draft = DraftEngine::of(load.draft);
     options.record = load.record;
     host_ = spawn_supervisor(system_, engine, options);
   }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "actors/records.h"
+#include "runtime/engine.h"
 #include "runtime/record/record_writer.h"
 #include "runtime/time.h"
 
@@ -20,6 +21,7 @@ struct Load {
   std::int32_t generate = 64;  // tokens
   bool fuse = true;
   std::int32_t drafts = 0;                 // tokens that a session may guess
+  std::shared_ptr<Engine> draft{};         // a model that guesses too; may be null
   std::int32_t shared = 0;                 // tokens that all prompts begin with; fewer than `prompt`
   double arrivals_a_second = 0.0;          // of a Poisson process; 0: all sessions come at once
   std::uint64_t seed = 1;                  // of the arrivals

@@ -201,6 +201,12 @@ void HostFlags::add_to(CLI::App& command) {
       ->check(CLI::Range(0, HostOptions::kMostDrafts))
       ->capture_default_str();
   command
+      .add_option("--draft", draft,
+                  "A smaller model (GGUF) with the same tokens, which guesses too, where that makes answers faster; "
+                  "they stay the same (with --drafts 0 it guesses up to " +
+                      std::to_string(HostOptions::kDraftsByModel) + ")")
+      ->check(named());
+  command
       .add_option(
           "--record", record,
           "A new file in which every decision of the batcher is kept, for troupe replay; it holds what is said, "
@@ -222,6 +228,7 @@ Result<Host> open_host(const ModelFlags& model, const HostFlags& host) {
   HostOptions options;
   options.engine = model.engine_options();
   options.drafts = host.drafts;
+  options.draft = host.draft;
   options.record = host.record;
   return Host::open(model.model, options);
 }

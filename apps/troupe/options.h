@@ -41,6 +41,7 @@ struct SamplingFlags {
 // Of the host that opens the sessions.
 struct HostFlags {
   std::int32_t drafts = 0;
+  std::string draft;   // a model's file; empty: none
   std::string record;  // a file; empty: none
 
   void add_to(CLI::App& command);

@@ -82,6 +82,12 @@ Result<void> believable(const StepArrived& step, const BelievableWithin& engine)
   return step.origin ? believable_origin(*step.origin, step.position, engine.vocabulary) : Result<void>();
 }
 
+Result<void> believable(const StepGuessed& guessed, const BelievableWithin& engine) {
+  if (!all_tokens(guessed.tokens, engine.vocabulary)) return cannot_be("a guess that the model has not");
+  if (!(guessed.odds >= 0.0f && guessed.odds <= 1.0f)) return cannot_be("a guess with odds that there are not");
+  return {};
+}
+
 Result<void> believable(TimePoint clock) {
   const auto since = clock.time_since_epoch();
   if (since < -kLongest || since > kLongest) return cannot_be("a clock that is a hundred years off");

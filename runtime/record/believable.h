@@ -18,6 +18,7 @@ struct BelievableWithin {
 // Each Error says what cannot be.
 Result<void> believable(const BatcherBegan& began, const BelievableWithin& engine);
 Result<void> believable(const StepArrived& step, const BelievableWithin& engine);
+Result<void> believable(const StepGuessed& guessed, const BelievableWithin& engine);
 Result<void> believable(TimePoint clock);
 // Of a launch of these slices.
 Result<void> believable(const LaunchEnded& ended, const std::vector<RecordedSlice>& slices,

@@ -63,6 +63,11 @@ void fields(Codec& codec, Self& left) {
   codec(left.session);
 }
 
+template <class Codec, FieldsOf<StepGuessed> Self>
+void fields(Codec& codec, Self& guessed) {
+  codec(guessed.session, guessed.tokens, guessed.odds);
+}
+
 template <class Codec, FieldsOf<ClockRead> Self>
 void fields(Codec& codec, Self& read) {
   codec(read.now);

@@ -25,7 +25,7 @@
 namespace troupe {
 
 constexpr char kRecordMagic[16] = {'t', 'r', 'o', 'u', 'p', 'e', ' ', 'r', 'e', 'c', 'o', 'r', 'd', ' ', '\r', '\n'};
-constexpr std::uint32_t kRecordVersion = 1;
+constexpr std::uint32_t kRecordVersion = 2;
 
 // The engine that ran. A replay needs one of the same fingerprint; the rest says how to open it.
 struct RecordHeader {
@@ -73,6 +73,14 @@ struct SessionLeft {
   SessionId session = 0;
 };
 
+// A draft model's guesses for the session's last step, in place of those that it came with. For the batch that is
+// gathered next, by the same reading of the clock.
+struct StepGuessed {
+  SessionId session = 0;
+  std::vector<TokenId> tokens;
+  float odds = 0.0f;
+};
+
 // The clock was read, and no batch was due.
 struct ClockRead {
   TimePoint now{};
@@ -115,7 +123,8 @@ struct LaunchEnded {
   std::vector<SliceOutcome> outcomes;  // one a slice
 };
 
+// The kind is the place.
 using RecordEvent =
-    std::variant<BatcherBegan, StepArrived, SessionLeft, ClockRead, BatchGathered, LaunchEnded>;  // the kind, by place
+    std::variant<BatcherBegan, StepArrived, SessionLeft, ClockRead, BatchGathered, LaunchEnded, StepGuessed>;
 
 }  // namespace troupe

@@ -71,6 +71,10 @@ void Recorder::left(SessionId session) {
   if (writer_) writer_->add(SessionLeft{session});
 }
 
+void Recorder::guessed(SessionId session, std::span<const TokenId> tokens, float odds) {
+  if (writer_) writer_->add(StepGuessed{session, {tokens.begin(), tokens.end()}, odds});
+}
+
 void Recorder::read_clock(TimePoint now) {
   if (writer_) writer_->add(ClockRead{now});
 }

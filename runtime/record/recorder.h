@@ -28,6 +28,7 @@ class Recorder {
   // The step's number.
   std::uint64_t arrived(const Step& step);
   void left(SessionId session);
+  void guessed(SessionId session, std::span<const TokenId> tokens, float odds);
   void read_clock(TimePoint now);  // and no batch was due
   // The queue found this step withdrawn: between the clock's reading and gathered().
   void withdrawn(std::uint64_t step);

@@ -13,8 +13,8 @@
 #include "runtime/record/record_header.h"
 #include "runtime/record/record_words.h"
 #include "runtime/record/recorder.h"
-#include "runtime/record/replay_caches.h"
 #include "runtime/record/told_sessions.h"
+#include "runtime/sequence_caches.h"
 
 namespace troupe {
 namespace {
@@ -36,8 +36,9 @@ class Replay {
   explicit Replay(Engine& engine)
       : engine_(engine),
         within_{engine.shape().vocabulary, engine.context(), engine.max_rows()},
-        caches_(engine),
-        told_(engine.text().vocabulary) {}
+        caches_(
+            engine.pages(), [&engine](std::span<Slice> batch) { engine.run(batch); }, engine.max_rows()),
+        told_(engine.text().vocabulary, engine.context()) {}
 
   Result<void> take(const RecordEvent& event) {
     if (!queue_ && !std::holds_alternative<BatcherBegan>(event)) return out_of_place("it begins without a batcher");
@@ -78,6 +79,13 @@ class Replay {
 
   Result<void> on(const SessionLeft& left) {
     queue_->leave(left.session);
+    return {};
+  }
+
+  Result<void> on(const StepGuessed& guessed) {
+    if (auto checked = believable(guessed, within_); !checked) return checked;
+    if (auto told = told_.guessed(guessed); !told) return told;
+    queue_->guess(guessed.session, guessed.tokens, guessed.odds);
     return {};
   }
 
@@ -209,7 +217,7 @@ class Replay {
 
   Engine& engine_;
   BelievableWithin within_;
-  ReplayCaches caches_;
+  SequenceCaches caches_;
   ToldSessions told_;
   ReplayReport report_;
   bool goes_on_ = true;

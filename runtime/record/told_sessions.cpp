@@ -19,6 +19,7 @@ ToldSessions::Told ToldSessions::told(const StepOrigin& origin) {
           origin.background,
           origin.processed,
           origin.past,
+          std::nullopt,
           std::make_shared<const SamplingParams>(origin.sampling),
           origin.state ? std::make_shared<SamplerState>(*origin.state) : nullptr};
 }
@@ -31,6 +32,8 @@ Result<Step> ToldSessions::step(const StepArrived& arrived, std::shared_ptr<std:
   Told& session = known->second;
   session.tokens.resize(position);
   session.tokens.insert(session.tokens.end(), arrived.tokens.begin(), arrived.tokens.end());
+  session.decodes_at.reset();
+  if (std::ssize(arrived.tokens) - arrived.drafts == 1) session.decodes_at = position;
   Step step;
   step.session = arrived.session;
   step.key = session.key;
@@ -44,6 +47,15 @@ Result<Step> ToldSessions::step(const StepArrived& arrived, std::shared_ptr<std:
   step.drafts = arrived.drafts;
   step.draft_odds = arrived.draft_odds;
   return step;
+}
+
+Result<void> ToldSessions::guessed(const StepGuessed& guessed) {
+  const auto known = told_.find(guessed.session);
+  if (known == told_.end() || !known->second.decodes_at) return not_there();
+  auto& tokens = known->second.tokens;
+  tokens.resize(*known->second.decodes_at + 1);
+  tokens.insert(tokens.end(), guessed.tokens.begin(), guessed.tokens.end());
+  return std::ssize(tokens) <= context_ ? Result<void>() : not_there();
 }
 
 Result<std::span<const TokenId>> ToldSessions::past(const Slice& slice) const {

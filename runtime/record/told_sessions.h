@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -18,11 +19,15 @@ namespace troupe {
 
 class ToldSessions {
  public:
-  explicit ToldSessions(std::shared_ptr<const Vocabulary> vocabulary) : vocabulary_(std::move(vocabulary)) {}
+  // Of an engine whose sequences hold `context` tokens.
+  ToldSessions(std::shared_ptr<const Vocabulary> vocabulary, std::int64_t context)
+      : vocabulary_(std::move(vocabulary)), context_(context) {}
 
   // The step as it was sent, but for its pages. `withdrawn` says when it is not wanted any more. An Error when it goes
   // on where its session was not.
   Result<Step> step(const StepArrived& arrived, std::shared_ptr<std::atomic<bool>> withdrawn);
+  // The session's last step, of one token, has these guesses now. An Error where there was none.
+  Result<void> guessed(const StepGuessed& guessed);
   // The tokens that stand before a slice of a session's last step; an Error when it is of another.
   Result<std::span<const TokenId>> past(const Slice& slice) const;
   // A logits processor had its word in what the session's steps gave.
@@ -36,6 +41,7 @@ class ToldSessions {
     bool background = false;
     bool processed = false;
     std::vector<TokenId> tokens;
+    std::optional<std::size_t> decodes_at{};  // the position of the last step's one known token, where it has no more
     std::shared_ptr<const SamplingParams> sampling;
     std::shared_ptr<SamplerState> state;  // null: nothing is remembered
   };
@@ -43,6 +49,7 @@ class ToldSessions {
   static Told told(const StepOrigin& origin);
 
   std::shared_ptr<const Vocabulary> vocabulary_;
+  std::int64_t context_;
   std::unordered_map<SessionId, Told> told_;
 };
 

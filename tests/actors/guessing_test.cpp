@@ -1,11 +1,13 @@
 // Sessions that guess their next tokens say what they would say without: whole conversations drawn from a seed, with
 // every kind of sampling, end and window, are lived in a house that guesses and in one that does not.
+#include <atomic>
 #include <bit>
 #include <iostream>
 #include <mutex>
 
 #include "actors/troupe.h"
 #include "tests/actors/actor_lab.h"
+#include "tests/support/cut_model.h"
 #include "tests/support/random.h"
 
 namespace troupe::test {
@@ -131,9 +133,10 @@ void live(caf::actor_system& system, const HostControl& host, const Script& scri
       .receive([&](Transcript& transcript) { seen.history = std::move(transcript.tokens); }, fail);
 }
 
+// Of the sequences, computed now or before: of an answer that was cut, more may be there for the next turn.
 std::int64_t rows(const Seen& seen) {
   std::int64_t rows = 0;
-  for (const TurnEnd& end : seen.ends) rows += end.computed_tokens;
+  for (const TurnEnd& end : seen.ends) rows += end.computed_tokens + end.cached_tokens;
   return rows;
 }
 
@@ -163,6 +166,24 @@ SupervisorOptions guessing(std::int32_t drafts, RunBatch run = {}) {
   options.prefix_memory = 0;  // what is found in the index depends on who was first
   options.run = std::move(run);
   return options;
+}
+
+// A draft model: the first layers of the model itself (it has two), or one that knows nothing of it (0).
+DraftEngine draft_of(int layers) {
+  const ScratchFolder folder;
+  TinyModel stranger = tiny_model(DType::q4_0);
+  stranger.seed = 99;
+  const std::string path = layers == 0 ? write_tiny_model(stranger, folder.file("draft.gguf"))
+                                       : write_cut_model(tiny_path(), layers, folder.file("draft.gguf"));
+  return DraftEngine::of(std::move(*Engine::open(path, lab_options())));
+}
+
+// The model's launches cost more than the draft's, as those of a larger one do.
+RunBatch slowly(const std::shared_ptr<Engine>& engine) {
+  return [&engine](std::span<Slice> batch) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    engine->run(batch);
+  };
 }
 
 std::vector<Seen> one_after_another(ActorLab& lab, const std::vector<Script>& scripts) {
@@ -220,19 +241,12 @@ TEST_F(Guessing, changes_nothing_that_a_session_says_alone) {
 }
 
 TEST_F(Guessing, changes_nothing_in_a_crowd_where_it_pays_for_some_and_not_for_others) {
-  // A launch that costs more than its rows, as one that reads a large model's weights does.
   std::shared_ptr<Engine> engine;
-  const auto run = [&](std::span<Slice> batch) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    engine->run(batch);
-  };
-  ActorLab lab(guessing(HostOptions::kMostDrafts, run));
+  ActorLab lab(guessing(HostOptions::kMostDrafts, slowly(engine)));
   engine = lab.shared_engine();
   const auto [drafts, right] = compare(all_at_once(lab, scripts_));
   EXPECT_GT(right, 0);
   EXPECT_LT(right, drafts);
-  promise("C24", std::to_string(scripts_.size()) +
-                     " conversations alone, in a crowd and with batchers that die: the same bits");
 }
 
 TEST_F(Guessing, changes_nothing_when_batchers_die_with_guesses_in_work) {
@@ -251,6 +265,77 @@ TEST_F(Guessing, changes_nothing_when_batchers_die_with_guesses_in_work) {
   engine = lab.shared_engine();
   compare(one_after_another(lab, scripts_));
   EXPECT_EQ(deaths, 3);
+}
+
+TEST_F(Guessing, changes_nothing_with_a_draft_model_whatever_that_knows) {
+  for (int layers : {2, 1, 0}) {
+    SCOPED_TRACE(std::to_string(layers) + " layers");
+    std::shared_ptr<Engine> engine;
+    SupervisorOptions options = guessing(8, slowly(engine));
+    options.draft = draft_of(layers);
+    ActorLab lab(options);
+    engine = lab.shared_engine();
+    const std::vector<Seen> guessed = one_after_another(lab, scripts_);
+    const auto [drafts, right] = compare(guessed);
+    EXPECT_GT(right, std::ssize(scripts_));
+    EXPECT_LT(right, drafts);
+    for (std::size_t i = 0; i < scripts_.size(); ++i)
+      EXPECT_EQ(rows(guessed[i]) - guessed[i].drafts + guessed[i].right, rows(truth_[i]));
+  }
+}
+
+TEST_F(Guessing, changes_nothing_in_a_crowd_with_a_draft_model_that_fails_now_and_then) {
+  std::shared_ptr<Engine> engine;
+  SupervisorOptions options = guessing(8, slowly(engine));
+  options.draft = draft_of(1);
+  std::atomic<int> calls = 0;
+  options.draft.run = [run = options.draft.run, &calls](std::span<Slice> batch) {
+    if (++calls % 20 == 0) throw StepFault("not now");
+    run(batch);
+    if (calls % 20 == 10) throw StepFault("what it computed is lost");
+  };
+  ActorLab lab(options);
+  engine = lab.shared_engine();
+  const auto [drafts, right] = compare(all_at_once(lab, scripts_));
+  EXPECT_GT(right, 0);
+  EXPECT_GT(calls, 20);
+  promise("C24",
+          std::to_string(scripts_.size()) +
+              " conversations, with and without a draft model, alone, in a crowd and with batchers that die: the "
+              "same bits");
+}
+
+TEST(GuessingSession, with_the_model_itself_as_its_draft_is_always_right) {
+  std::shared_ptr<Engine> engine;
+  SupervisorOptions options = guessing(8, slowly(engine));
+  options.draft = draft_of(2);
+  ActorLab lab(options);
+  engine = lab.shared_engine();
+  // At any temperature: the draft draws with the session's own random numbers.
+  Turn turn = token_turn(prompt(1, 12), 200, 5);
+  const auto end = lab.say(lab.open(), turn);
+  ASSERT_TRUE(end);
+  EXPECT_EQ(end->tokens, lab.solo(turn));
+  EXPECT_GT(end->right_drafts, 100);
+  EXPECT_GE(end->right_drafts, end->draft_tokens - 4) << "but for what its own history guesses";
+  EXPECT_GT(lab.ask<LaunchStats>(lab.host(), stats_atom_v)->drafting, Seconds(0));
+}
+
+TEST(GuessingSession, goes_on_without_a_draft_model_whose_device_fails) {
+  SupervisorOptions options = guessing(8);
+  options.draft = draft_of(1);
+  int calls = 0;
+  options.draft.run = [&calls](std::span<Slice>) {
+    ++calls;
+    throw DeviceFault("the draft's device is gone");
+  };
+  ActorLab lab(options);
+  const Turn turn = token_turn(prompt(1, 12), 60, 5);
+  const auto end = lab.say(lab.open(), turn);
+  ASSERT_TRUE(end);
+  EXPECT_EQ(end->tokens, lab.solo(turn));
+  EXPECT_EQ(calls, 1);
+  EXPECT_EQ(lab.describe().batcher_restarts, 0);
 }
 
 TEST_F(Guessing, shares_its_page_pool_with_sessions_that_wait_and_leaves_every_page) {

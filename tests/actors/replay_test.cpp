@@ -55,6 +55,7 @@ class RecordedHouse {
     SupervisorOptions options;
     options.record = std::move(record);
     options.drafts = 4;
+    options.draft = DraftEngine::of(other_engine("auto", 1));
     options.weights = *KeyWeights::of({{"heavy", 3}});
     options.run = [this](std::span<Slice> batch) {
       if (const int call = ++calls_; call == 25 || call == 60) throw DeviceFault("the device is gone");
@@ -216,6 +217,11 @@ TEST_F(Replayed, a_crowd_with_cancels_and_deaths_gives_its_batches_and_bits_a_hu
   EXPECT_EQ(equal, times);
   EXPECT_EQ(engine->pages()->used(), 0);
   promise("N13", with_commas(equal) + " of " + with_commas(times) + " replays of a crowd: same batches, same bits");
+}
+
+TEST_F(Replayed, guesses_of_a_draft_model_are_read_and_not_computed) {
+  const auto events = events_of(record());
+  EXPECT_GT(std::ranges::count_if(events, [](auto& one) { return std::holds_alternative<StepGuessed>(one); }), 0);
 }
 
 TEST_F(Replayed, any_threads_and_instruction_set_give_the_recorded_bits) {

@@ -80,12 +80,12 @@ TEST(PromptLookup, learns_how_often_it_is_right_from_guesses_that_were_only_made
   EXPECT_FLOAT_EQ(lookup.odds(), 0.5f) << "nothing is known yet";
   for (int i = 0; i < 50; ++i) {
     lookup.guess(history, 4);
-    lookup.learn(3, 0, 0);
+    lookup.learn(3, {});
   }
   EXPECT_GT(lookup.odds(), 0.9f);
   for (int i = 0; i < 100; ++i) {
     lookup.guess(history, 4);
-    lookup.learn(8, 0, 0);
+    lookup.learn(8, {});
   }
   EXPECT_LT(lookup.odds(), 0.1f);
 }
@@ -94,7 +94,7 @@ TEST(PromptLookup, counts_each_guess_that_was_computed_up_to_the_first_wrong_one
   PromptLookup lookup;
   const Tokens history{1, 2, 3, 1, 2};
   lookup.guess(history, 4);
-  lookup.learn(3, 4, 2);  // right, right, wrong: two of three
+  lookup.learn(3, std::vector<Sampled>{{.token = 1}, {.token = 9}});  // right, right, wrong: two of three
   EXPECT_NEAR(lookup.odds(), 3.0f / 5.0f, 0.02f);
 }
 
@@ -102,7 +102,7 @@ TEST(PromptLookup, keeps_its_record_by_the_length_of_what_matched) {
   PromptLookup lookup;
   for (int i = 0; i < 50; ++i) {
     lookup.guess(Tokens{1, 2, 3, 1, 2}, 4);
-    lookup.learn(9, 0, 0);
+    lookup.learn(9, {});
   }
   lookup.guess(Tokens{0, 1, 2, 3, 0, 1, 2}, 4);
   EXPECT_FLOAT_EQ(lookup.odds(), 0.5f);

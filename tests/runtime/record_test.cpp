@@ -32,7 +32,8 @@ class Records : public testing::Test {
     bytes_ = record();
   }
 
-  // A session without actors: one greedy on one token, which guesses, and two with every rule of sampling.
+  // A session without actors: one greedy on one token, which guesses, itself or by a draft model, and two with every
+  // rule of sampling.
   struct Talking {
     SessionId session;
     std::shared_ptr<const SamplingParams> sampling;
@@ -47,7 +48,8 @@ class Records : public testing::Test {
       step.background = session == 9;
       if (cache.length() == 0) step.past = std::make_shared<const std::vector<TokenId>>();
       step.tokens.assign(tokens.begin() + cache.length(), tokens.end());
-      if (session == 8 && cache.length() > 0) step.tokens.insert(step.tokens.end(), {kAlways, 5});
+      if (session == 8 && cache.length() > 0 && cache.length() / 2 % 2 == 0)
+        step.tokens.insert(step.tokens.end(), {kAlways, 5});
       step.drafts = step.tokens.size() == 3 ? 2 : 0;
       step.draft_odds = 0.9f;
       step.cache = cache.lend();
@@ -116,6 +118,12 @@ class Records : public testing::Test {
 
   static void launch(Recorder& recorder, StepQueue& queue, const RunBatch& run, TimePoint now) {
     if (!queue.ready(now - std::chrono::seconds(1))) recorder.read_clock(now - std::chrono::seconds(1));
+    for (const Step* step : queue.decoding()) {
+      if (step->session != 8 || step->drafts > 0) continue;
+      const std::vector<TokenId> guesses{kAlways, 5};
+      recorder.guessed(8, guesses, 0.9f);
+      queue.guess(8, guesses, 0.9f);
+    }
     const auto batch = queue.gather();
     recorder.gathered(now, batch);
     run_launch(run, batch, true);
@@ -238,6 +246,13 @@ TEST_F(Records, that_say_what_cannot_be_are_refused_and_break_nothing) {
       [](Events& e) { nth<LaunchEnded>(e, 5).outcomes[0].sampled.reset(); },
       [](Events& e) { nth<LaunchEnded>(e, 5).outcomes[0].failure = "and a token"; },
       [](Events& e) { e.insert(e.begin() + 1, LaunchEnded{}); },
+      [&](Events& e) { nth<StepGuessed>(e, 0).tokens[0] = static_cast<TokenId>(vocabulary); },
+      [](Events& e) { nth<StepGuessed>(e, 0).tokens.resize(5000, 5); },
+      [](Events& e) { nth<StepGuessed>(e, 0).odds = -0.5f; },
+      [](Events& e) { nth<StepGuessed>(e, 0).session = 99; },
+      [](Events& e) {
+        e.insert(e.begin() + 2, StepGuessed{7, {5}, 0.5f});
+      },  // for a prompt
       [](Events& e) {
         const auto batch =
             std::ranges::find_if(e, [](auto& one) { return std::holds_alternative<BatchGathered>(one); });

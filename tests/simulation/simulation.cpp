@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::chrono::seconds kHangLimit{1};
 constexpr int kBoredTicks = 12;  // of the host's: 3 s in which somebody waits and nothing moves
+constexpr std::int64_t kDraftPages = 8;
 constexpr std::int64_t kMostEvents = 200'000;
 
 std::string model_path() {
@@ -25,13 +26,14 @@ std::string model_path() {
   return path;
 }
 
-SupervisorOptions options_of(const Scenario& scenario, RunBatch run) {
+SupervisorOptions options_of(const Scenario& scenario, RunBatch run, DraftEngine draft) {
   SupervisorOptions options;
   options.run = std::move(run);
   options.hang_limit = kHangLimit;
   options.max_sessions = scenario.max_sessions;
   options.prefix_memory = scenario.prefix_memory;
   options.drafts = scenario.drafts;
+  options.draft = std::move(draft);
   return options;
 }
 
@@ -58,11 +60,17 @@ Simulation::Simulation(std::uint64_t seed, Engines& engines, bool keeps_log)
       engine_(engines.of(scenario_.pages, scenario_.max_rows)),
       model_(
           engine_->pages(), [this](std::span<Slice> batch) { seam(batch); },
-          [this](const std::string& what) { report(what); }) {
+          [this](const std::string& what) { report(what); }),
+      draft_pages_(std::make_shared<PagePool>(allocate_host(kDraftPages * engine_->pages()->layout().page_bytes()),
+                                              engine_->pages()->layout(), kDraftPages, true)),
+      draft_model_(
+          draft_pages_, [](std::span<Slice>) {}, [this](const std::string& what) { report("draft: " + what); }) {
   trouble_->pages = scenario_.pages;
   trouble_->few_sessions = scenario_.max_sessions < 1000;
-  house_.emplace(engine_, options_of(scenario_, [this](std::span<Slice> batch) { launch(batch); }), scenario_.schedule,
-                 random_);
+  house_.emplace(engine_,
+                 options_of(
+                     scenario_, [this](std::span<Slice> batch) { launch(batch); }, draft_engine()),
+                 scenario_.schedule, random_);
   note(scenario_.describe());
 }
 
@@ -238,6 +246,24 @@ void Simulation::launch(std::span<Slice> batch) {
     life_.guesses += slice.drafts;
     life_.right_guesses += slice.right;
   }
+}
+
+// Every other life has a draft model.
+DraftEngine Simulation::draft_engine() {
+  if (seed_ % 2 == 0) return {};
+  return {[this](std::span<Slice> batch) { draft(batch); }, draft_pages_, engine_->text().vocabulary,
+          engine_->context(), engine_->max_rows()};
+}
+
+// The model itself, but for a slip and a fault now and then.
+void Simulation::draft(std::span<Slice> batch) {
+  if (++draft_launches_ % 40 == 0) throw StepFault("the draft fails");
+  draft_model_.run(batch);
+  if (draft_launches_ % 40 == 20) throw StepFault("the draft's work is lost");
+  for (Slice& slice : batch) {
+    if ((slice.position + slice.sampled.token) % 5 == 0) slice.sampled.token ^= 1;
+  }
+  house_->advance(std::chrono::microseconds(20));
 }
 
 // What happens beside a launch, and what a launch may meet.

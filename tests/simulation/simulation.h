@@ -71,6 +71,8 @@ class Simulation {
   void say(User& user, Turn turn);
 
   void launch(std::span<Slice> batch);
+  DraftEngine draft_engine();
+  void draft(std::span<Slice> batch);
   void seam(std::span<Slice> batch);
   void hang();
 
@@ -87,6 +89,9 @@ class Simulation {
   std::shared_ptr<Engine> engine_;
   std::shared_ptr<Trouble> trouble_ = std::make_shared<Trouble>();
   HashModel model_;
+  std::shared_ptr<PagePool> draft_pages_;  // few: it has to forget
+  HashModel draft_model_;
+  std::int64_t draft_launches_ = 0;
   std::deque<std::unique_ptr<User>> users_;  // the first one keeps the house: never vanishes
   std::optional<House> house_;               // goes before its users
   std::optional<KvCache> thief_;             // pages that nobody gets

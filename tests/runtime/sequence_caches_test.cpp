@@ -1,5 +1,5 @@
-// What a replay computes from: every past has its own bits, whatever its session held before and whatever was dropped.
-#include "runtime/record/replay_caches.h"
+// Caches by tokens: every past has its own bits, whatever its session held before and whatever was dropped.
+#include "runtime/sequence_caches.h"
 
 #include <algorithm>
 #include <cstring>
@@ -14,11 +14,11 @@
 namespace troupe::test {
 namespace {
 
-class Replaying : public testing::Test {
+class Sequences : public testing::Test {
  protected:
   static constexpr std::int64_t kPages = 12;
 
-  Replaying() : model_(write_tiny_model(tiny_model(DType::q4_0), folder_.file("model.gguf"))) {
+  Sequences() : model_(write_tiny_model(tiny_model(DType::q4_0), folder_.file("model.gguf"))) {
     EngineOptions options = tiny_options({"auto", 1});
     other_ = open_engine(model_, options);
     options.kv_memory = kPages * other_->pages()->layout().page_bytes();
@@ -31,12 +31,15 @@ class Replaying : public testing::Test {
   }
 
   std::vector<TokenId> tokens(std::int64_t count) { return random_tokens(random_, count, engine_->shape().vocabulary); }
-  static Result<KvCache*> prepare(ReplayCaches& caches, SessionId session, const std::vector<TokenId>& text,
+  static Result<KvCache*> prepare(SequenceCaches& caches, SessionId session, const std::vector<TokenId>& text,
                                   std::int64_t length) {
     return caches.prepare(session, std::span(text).first(static_cast<std::size_t>(length)), 1);
   }
+  static SequenceCaches caches_of(Engine& engine) {
+    return {engine.pages(), [&engine](std::span<Slice> batch) { engine.run(batch); }, engine.max_rows()};
+  }
   // The next row of a text: its logits are those of the text computed at once on another engine.
-  void compute_next(ReplayCaches& caches, SessionId session, std::size_t which, std::int64_t at) {
+  void compute_next(SequenceCaches& caches, SessionId session, std::size_t which, std::int64_t at) {
     const auto cache = prepare(caches, session, texts_[which], at);
     ASSERT_TRUE(cache) << cache.error().message;
     const auto vocabulary = static_cast<std::size_t>(engine_->shape().vocabulary);
@@ -59,8 +62,8 @@ class Replaying : public testing::Test {
   std::vector<std::vector<float>> logits_;
 };
 
-TEST_F(Replaying, from_any_past_gives_the_bits_of_a_sequence_computed_at_once) {
-  ReplayCaches caches(*engine_);
+TEST_F(Sequences, from_any_past_gives_the_bits_of_a_sequence_computed_at_once) {
+  SequenceCaches caches = caches_of(*engine_);
   for (int i = small_scale() ? 400 : 4000; i > 0 && !HasFatalFailure(); --i) {
     caches.begin_launch();
     compute_next(caches, static_cast<SessionId>(random_.below(6)), static_cast<std::size_t>(random_.below(4)),
@@ -68,16 +71,16 @@ TEST_F(Replaying, from_any_past_gives_the_bits_of_a_sequence_computed_at_once) {
   }
 }
 
-TEST_F(Replaying, shares_the_pages_of_a_common_beginning) {
-  ReplayCaches caches(*engine_);
+TEST_F(Sequences, shares_the_pages_of_a_common_beginning) {
+  SequenceCaches caches = caches_of(*engine_);
   caches.begin_launch();
   for (SessionId session = 0; session < 3; ++session) ASSERT_TRUE(prepare(caches, session, texts_[session], 40));
   EXPECT_EQ(engine_->pages()->used(), 3 + 1 + 1) << "37 tokens are the same: two pages of three";
   EXPECT_EQ(engine_->counters().rows, 40u + 3u + 3u);
 }
 
-TEST_F(Replaying, drops_the_longest_unused_and_says_when_a_launch_does_not_fit) {
-  ReplayCaches caches(*engine_);
+TEST_F(Sequences, drops_the_longest_unused_and_says_when_a_launch_does_not_fit) {
+  SequenceCaches caches = caches_of(*engine_);
   for (SessionId session = 0; session < 3; ++session) {  // 4 pages each: all there are
     caches.begin_launch();
     ASSERT_TRUE(caches.prepare(session, tokens(60), 1));

@@ -1,4 +1,4 @@
-#include "runtime/record/replay_caches.h"
+#include "runtime/sequence_caches.h"
 
 #include <algorithm>
 #include <string>
@@ -13,22 +13,28 @@ std::int64_t common_length(std::span<const TokenId> a, std::span<const TokenId> 
 
 }  // namespace
 
-Result<KvCache*> ReplayCaches::prepare(SessionId session, std::span<const TokenId> past, std::int64_t more) {
-  Held& held = held_.try_emplace(session, Held{KvCache(engine_.pages())}).first->second;
+Result<KvCache*> SequenceCaches::find(SessionId session, std::span<const TokenId> past, std::int64_t more) {
+  Held& held = held_.try_emplace(session, Held{KvCache(pages_)}).first->second;
   held.used = launch_;
   share(held, past);
   if (auto reserved = reserve(held, std::ssize(past) + more); !reserved) return reserved.error();
-  if (auto done = compute(held, past); !done) return done.error();
   return &held.cache;
 }
 
-void ReplayCaches::computed(SessionId session, std::span<const TokenId> tokens) {
+Result<KvCache*> SequenceCaches::prepare(SessionId session, std::span<const TokenId> past, std::int64_t more) {
+  auto found = find(session, past, more);
+  if (!found) return found;
+  if (auto done = compute(held_.at(session), past); !done) return done.error();
+  return found;
+}
+
+void SequenceCaches::computed(SessionId session, std::span<const TokenId> tokens) {
   auto& all = held_.at(session).tokens;
   all.insert(all.end(), tokens.begin(), tokens.end());
 }
 
 // Leaves in `held` the longest beginning of `past` that anybody holds. A fork for less than a page is not worth one.
-void ReplayCaches::share(Held& held, std::span<const TokenId> past) const {
+void SequenceCaches::share(Held& held, std::span<const TokenId> past) const {
   std::int64_t most = common_length(held.tokens, past);
   const Held* best = nullptr;
   const std::int64_t least = most + KvLayout::kPageTokens;
@@ -48,33 +54,33 @@ void ReplayCaches::share(Held& held, std::span<const TokenId> past) const {
   held.tokens.assign(past.begin(), past.begin() + most);
 }
 
-Result<void> ReplayCaches::reserve(Held& held, std::int64_t tokens) {
+Result<void> SequenceCaches::reserve(Held& held, std::int64_t tokens) {
   while (!held.cache.reserve(tokens)) {
     if (drop_longest_unused()) continue;
-    return Error{ErrorCode::out_of_memory, "the KV memory of " + std::to_string(engine_.pages()->total()) +
-                                               " pages does not hold the sequences of one recorded launch: give more "
-                                               "with --kv-memory"};
+    return Error{ErrorCode::out_of_memory, "the KV memory of " + std::to_string(pages_->total()) +
+                                               " pages does not hold the sequences of one launch: give more with "
+                                               "--kv-memory"};
   }
   return {};
 }
 
-bool ReplayCaches::drop_longest_unused() {
+bool SequenceCaches::drop_longest_unused() {
   const auto oldest = std::ranges::min_element(held_, {}, [](const auto& entry) { return entry.second.used; });
   if (oldest == held_.end() || oldest->second.used == launch_) return false;
   held_.erase(oldest);
   return true;
 }
 
-Result<void> ReplayCaches::compute(Held& held, std::span<const TokenId> past) {
+Result<void> SequenceCaches::compute(Held& held, std::span<const TokenId> past) {
   while (std::ssize(held.tokens) < std::ssize(past)) {
     auto next = past.subspan(held.tokens.size());
-    next = next.first(std::min(next.size(), static_cast<std::size_t>(engine_.max_rows())));
+    next = next.first(std::min(next.size(), static_cast<std::size_t>(max_rows_)));
     const KvLease lease = held.cache.lend();
     Slice slice{.cache = &lease, .position = held.cache.length(), .tokens = next};
-    engine_.run({&slice, 1});
+    run_({&slice, 1});
     if (slice.failed) {
       held.cache.revoke();
-      return Error{ErrorCode::engine_failed, "the past of a recorded step cannot be computed: " + slice.failure};
+      return Error{ErrorCode::engine_failed, "what stands before a step cannot be computed: " + slice.failure};
     }
     held.tokens.insert(held.tokens.end(), next.begin(), next.end());
     held.cache.commit(std::ssize(held.tokens));
