@@ -153,6 +153,7 @@ bool DraftModel::deeper(const LaunchCost& verifying) {
     const Seconds price = verifying.of(with) - verifying.of(wider) + cost_.of(row) - cost_.of({});
     if (tried_ && odds * seconds_ <= expected_ * price) {
       draft.over = true;
+      draft.next.clear();
       continue;
     }
     anyone = true;

@@ -69,8 +69,8 @@ class DraftModels : public testing::Test {
       ASSERT_LE(slice.position, std::ssize(seen)) << "what stands before was never computed";
       seen.resize(static_cast<std::size_t>(slice.position));
       seen.insert(seen.end(), slice.tokens.begin(), slice.tokens.end());
-      if (!slice.wants_token) continue;
-      slice.sampled.token = wrong_ ? 98 : next_of(seen);
+      ASSERT_TRUE(slice.wants_token || slice.tokens.size() > 1) << "a row that nobody asked for";
+      slice.sampled.token = wrong_ || slice.session == wrong_session_ ? 98 : next_of(seen);
     }
     now_ += launch_takes_ + row_takes_ * static_cast<int>(batch.size());
   }
@@ -121,6 +121,7 @@ class DraftModels : public testing::Test {
   TimePoint now_{};
   microseconds launch_takes_{100}, row_takes_{10};
   bool wrong_ = false;
+  SessionId wrong_session_ = 0;  // of whom it knows nothing
   std::function<void()> fault_;
   std::int64_t launches_ = 0, rows_ = 0;
   std::map<SessionId, Tokens> seen_, said_;
@@ -197,6 +198,30 @@ TEST_F(DraftModels, guesses_for_all_sessions_in_the_same_launches) {
     }
   }
   EXPECT_LE(launches_ - before, kMost);
+}
+
+TEST_F(DraftModels, goes_further_for_those_of_whom_it_is_right) {
+  wrong_session_ = 8;
+  learn_costs(microseconds(1'000), microseconds(100));
+  DraftModel model(stub(), kMost);
+  begin(model, 7, {1, 2, 3});
+  begin(model, 8, {4, 5, 6});
+  bool parted = false;
+  for (int i = 0; i < 12; ++i) {
+    const std::vector<Step> steps{step(7), step(8)};
+    const auto guesses = guess(model, steps);
+    ASSERT_TRUE(guesses);
+    std::map<SessionId, std::int64_t> counts;
+    std::vector<Slice> verified;
+    for (const auto& one : *guesses) {
+      counts[one.session] = std::ssize(one.tokens);
+      const auto drafts = static_cast<std::int32_t>(one.tokens.size());
+      verified.push_back({.session = one.session, .drafts = drafts, .right = one.session == 7 ? drafts : 0});
+    }
+    model.learn(verified);
+    parted = parted || (counts[8] > 0 && counts[8] < counts[7]);
+  }
+  EXPECT_TRUE(parted);
 }
 
 TEST_F(DraftModels, guesses_nothing_for_a_session_whose_past_was_never_told) {
