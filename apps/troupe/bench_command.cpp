@@ -28,10 +28,14 @@ struct BenchFlags {
 
 class Bench {
  public:
-  // `record` may be null.
-  Bench(std::shared_ptr<Engine> engine, std::shared_ptr<RecordWriter> record, const BenchFlags& flags,
-        BenchReport& report)
-      : engine_(std::move(engine)), record_(std::move(record)), flags_(flags), report_(report) {}
+  // `draft` and `record` may be null.
+  Bench(std::shared_ptr<Engine> engine, std::shared_ptr<Engine> draft, std::shared_ptr<RecordWriter> record,
+        const BenchFlags& flags, BenchReport& report)
+      : engine_(std::move(engine)),
+        draft_(std::move(draft)),
+        record_(std::move(record)),
+        flags_(flags),
+        report_(report) {}
 
   Result<void> run() {
     // All of them, before the first takes its minutes.
@@ -45,7 +49,7 @@ class Bench {
     if (flags_.intruder > 0) {
       if (auto done = intruder_table(); !done) return done;
     }
-    if (flags_.host.drafts > 0 || !flags_.host.draft.empty()) {
+    if (flags_.host.drafts > 0 || draft_) {
       if (auto done = guess_table(); !done) return done;
     }
     if (!flags_.no_table) {
@@ -81,14 +85,12 @@ class Bench {
 
   // What guessing brings, one run beside the other.
   Result<void> guess_table() {
-    auto draft = open_draft(*engine_, flags_.host.draft);
-    if (!draft) return draft.error();
     const std::int32_t drafts = flags_.host.drafts > 0 ? flags_.host.drafts : HostOptions::kDraftsByModel;
     report_.begin_guess_table(drafts);
     for (int sessions : flags_.sessions) {
       Load guesses = load(sessions);
       guesses.drafts = drafts;
-      guesses.draft = *draft;
+      guesses.draft = draft_;
       auto plain = run_load(engine_, load(sessions));
       if (!plain) return plain.error();
       auto guessing = run_load(engine_, guesses);
@@ -157,7 +159,7 @@ class Bench {
     return {};
   }
 
-  std::shared_ptr<Engine> engine_;
+  std::shared_ptr<Engine> engine_, draft_;
   std::shared_ptr<RecordWriter> record_;
   const BenchFlags& flags_;
   BenchReport& report_;
@@ -171,9 +173,11 @@ Result<void> measure(const BenchFlags& flags, BenchReport& report) {
     const EngineOptions options = flags.model.engine_options();
     auto engine = Engine::open(flags.model.model, options);
     if (!engine) return engine.error();
+    auto draft = open_draft(**engine, flags.host.draft);
+    if (!draft) return draft.error();
     auto record = record_of(**engine, flags.model.model, options, flags.host.record);
     if (!record) return record.error();
-    return Bench(std::move(*engine), std::move(*record), flags, report).run();
+    return Bench(std::move(*engine), std::move(*draft), std::move(*record), flags, report).run();
   } catch (const std::exception& fault) {
     return Error{ErrorCode::engine_failed, std::string("the measuring failed: ") + fault.what()};
   }

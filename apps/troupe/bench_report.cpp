@@ -70,8 +70,8 @@ void BenchReport::fused_row(int sessions, double unfused, double fused) {
 }
 
 void BenchReport::begin_guess_table(std::int32_t drafts) {
-  std::fprintf(table_, "\nwith at most %d guesses a step\n%8s %12s %12s %7s %14s %7s\n", drafts, "sessions", "tokens/s",
-               "guessing", "ratio", "guesses/token", "right");
+  std::fprintf(table_, "\nwith at most %d guesses a step\n%8s %12s %12s %7s %14s %7s %9s\n", drafts, "sessions",
+               "tokens/s", "guessing", "ratio", "guesses/token", "right", "drafting");
 }
 
 void BenchReport::guess_row(int sessions, const LoadResult& plain, const LoadResult& guessing) {
@@ -80,15 +80,17 @@ void BenchReport::guess_row(int sessions, const LoadResult& plain, const LoadRes
   const auto guesses = static_cast<double>(guessing.launches.drafts);
   const double right = static_cast<double>(guessing.launches.right_drafts) / std::max(guesses, 1.0);
   const double ratio = guessing.tokens_per_second / plain.tokens_per_second;
-  std::fprintf(table_, "%8d %12.1f %12.1f %7.2f %14.2f %5.0f %%\n", sessions, plain.tokens_per_second,
-               guessing.tokens_per_second, ratio, guesses / tokens, 100 * right);
+  const double drafting = guessing.launches.drafting / (guessing.launches.busy + guessing.launches.drafting);
+  std::fprintf(table_, "%8d %12.1f %12.1f %7.2f %14.2f %5.0f %% %7.0f %%\n", sessions, plain.tokens_per_second,
+               guessing.tokens_per_second, ratio, guesses / tokens, 100 * right, 100 * drafting);
   std::fflush(table_);
   report_["guess_table"].push_back({{"sessions", sessions},
                                     {"tokens_per_second", plain.tokens_per_second},
                                     {"tokens_per_second_guessing", guessing.tokens_per_second},
                                     {"ratio", ratio},
                                     {"guesses_a_token", guesses / tokens},
-                                    {"right_share", right}});
+                                    {"right_share", right},
+                                    {"drafting_share", drafting}});
 }
 
 void BenchReport::begin_intruder_table(std::int32_t tokens) {

@@ -110,6 +110,25 @@ TEST(Facade, names_a_file_that_is_not_there) {
   EXPECT_NE(host.error().message.find("/no/such/model.gguf"), std::string::npos);
 }
 
+TEST(Facade, takes_a_draft_model_with_the_same_tokens_and_refuses_another) {
+  const ScratchFolder folder;
+  TinyModel other = tiny_model(DType::q4_0);
+  other.vocab += 16;
+  HostOptions options;
+  options.engine.threads = 1;
+  options.engine.kv_memory = std::uint64_t{8} << 20;
+  options.draft = write_tiny_model(other, folder.file("other.gguf"));
+  const auto refused = Host::open(tiny_path(), options);
+  ASSERT_FALSE(refused);
+  EXPECT_TRUE(refused.error().message.starts_with(options.draft)) << refused.error().message;
+  options.draft = tiny_path();
+  auto host = Host::open(tiny_path(), options);
+  ASSERT_TRUE(host) << host.error().message;
+  const Turn turn = token_turn(prompt(1, 20), 30);
+  EXPECT_EQ(host->generate(turn)->tokens, open_host().generate(turn)->tokens);
+  EXPECT_GT(host->launch_stats()->drafting, Seconds(0));
+}
+
 TEST(Facade, keeps_a_turns_time_limit) {
   Host host = open_host();
   auto session = host.open_session();

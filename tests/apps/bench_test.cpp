@@ -102,6 +102,18 @@ TEST_F(Bench, finds_a_shared_prefix_and_gives_the_same_tokens_as_the_plain_loop)
   EXPECT_GT(one["tokens_per_second"], 0.0);
 }
 
+TEST_F(Bench, tells_what_a_draft_model_brings_and_refuses_one_before_the_first_run) {
+  const Ended ended = bench("--sessions 1,2 --no-bandwidth --draft $M --json");
+  ASSERT_EQ(ended.code, 0) << ended.err;
+  const auto report = nlohmann::json::parse(ended.out);
+  ASSERT_EQ(report["guess_table"].size(), 2u);
+  EXPECT_GT(report["guess_table"][0]["drafting_share"], 0.0) << "it was tried";
+  const Ended refused = bench("--sessions 1 --draft /no/such.gguf --json");
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_FALSE(nlohmann::json::parse(refused.out).contains("runs"));
+  EXPECT_THAT(refused.err, HasSubstr("/no/such.gguf"));
+}
+
 TEST_F(Bench, measures_others_beside_a_long_prompt) {
   const Ended ended = run(
       "$B/troupe bench $M --prompt 8 --generate 8 --threads 1 --no-table --no-bandwidth --sessions 1,3 --context 2000 "
