@@ -20,6 +20,8 @@ struct BenchFlags {
   std::vector<int> sessions{1, 2, 4, 8, 16, 32};
   Load load;                  // of each run, but for its sessions
   std::int32_t intruder = 0;  // tokens of a long prompt; 0: none
+  int storm = 0;              // sessions whose turns are cancelled; 0: none
+  int stalled = 0;            // sessions whose readers stand still; 0: none
   HostFlags host;
   bool json = false;
   bool no_table = false;
@@ -49,6 +51,7 @@ class Bench {
     if (flags_.intruder > 0) {
       if (auto done = intruder_table(); !done) return done;
     }
+    if (auto done = company_tables(); !done) return done;
     if (flags_.host.drafts > 0 || draft_) {
       if (auto done = guess_table(); !done) return done;
     }
@@ -113,6 +116,51 @@ class Bench {
     return {};
   }
 
+  Result<void> company_tables() {
+    using Kind = Company::Kind;
+    if (flags_.storm > 0) {
+      auto done = company_table({Kind::short_turns, flags_.storm}, {Kind::cancelled_turns, flags_.storm});
+      if (!done) return done;
+    }
+    return flags_.stalled > 0 ? company_table({}, {Kind::stalled_readers, flags_.stalled}) : Result<void>();
+  }
+
+  // What the load notices when one company takes the place of another, in turn, so that what else the machine does
+  // meets both.
+  Result<void> company_table(const Company& usual, const Company& troubled) {
+    report_.begin_company_table(troubled);
+    for (int sessions : flags_.sessions) {
+      CompanyRuns runs;
+      for (int pair = 0; pair < kPairs; ++pair) {
+        if (auto done = beside(usual, sessions, runs.usual); !done) return done;
+        if (auto done = beside(troubled, sessions, runs.troubled); !done) return done;
+      }
+      report_.company_row(troubled, sessions, runs);
+    }
+    return {};
+  }
+
+  Result<void> beside(const Company& company, int sessions, std::vector<LoadResult>& runs) {
+    Load one = load(sessions);
+    one.company = company;
+    auto result = run_load(engine_, one);
+    if (!result) return result.error();
+    if (result->answers != answers_[sessions]) return differs();
+    runs.push_back(std::move(*result));
+    return {};
+  }
+
+  // The most that sessions beside the load's need in one of the runs.
+  struct Need {
+    std::int64_t tokens = 0, pages = 0;  // of one session; of all
+  };
+  Need need_beside() const {
+    const std::int64_t intruder = flags_.intruder > 0 ? flags_.intruder + 2 : 0;
+    const std::int64_t company = std::max(flags_.storm, flags_.stalled);
+    return {std::max(intruder, company > 0 ? std::int64_t{Company::kTokens} : 0),
+            std::max(pages_for(intruder), company * pages_for(Company::kTokens))};
+  }
+
   Result<void> check(int sessions) const {
     if (flags_.load.shared >= flags_.load.prompt) {
       return Error{ErrorCode::bad_input, "--prefix-share " + std::to_string(flags_.load.shared) +
@@ -121,18 +169,21 @@ class Bench {
     }
     const std::int64_t answer =
         flags_.intruder > 0 ? longest_answer(flags_.load, flags_.intruder) : flags_.load.generate;
-    const std::int64_t tokens = flags_.load.prompt + answer, intruder = flags_.intruder > 0 ? flags_.intruder + 2 : 0;
-    if (std::max(tokens, intruder) > engine_->context()) {
+    const Need beside = need_beside();
+    const std::int64_t tokens = flags_.load.prompt + answer, most = std::max(tokens, beside.tokens);
+    if (most > engine_->context()) {
       return Error{ErrorCode::context_length,
-                   std::to_string(std::max(tokens, intruder)) + " tokens a session; the context holds " +
-                       std::to_string(engine_->context()) +
+                   std::to_string(most) + " tokens a session; the context holds " + std::to_string(engine_->context()) +
                        ": give less with --prompt, --generate or --long-prompt-intruder, or more with --context"};
     }
-    const std::int64_t pages = sessions * pages_for(tokens) + pages_for(intruder), there = engine_->pages()->total();
+    const std::int64_t pages = sessions * pages_for(tokens) + beside.pages, there = engine_->pages()->total();
     if (pages <= there) return {};
-    return Error{ErrorCode::out_of_memory, std::to_string(sessions) + " sessions need " + std::to_string(pages) +
-                                               " pages of KV memory; there are " + std::to_string(there) +
-                                               ": give more with --kv-memory, or fewer with --sessions"};
+    const std::string others = beside.pages > 0 ? " and those beside them" : "";
+    return Error{ErrorCode::out_of_memory, std::to_string(sessions) + " sessions" + others + " need " +
+                                               std::to_string(pages) + " pages of KV memory; there are " +
+                                               std::to_string(there) +
+                                               ": give more with --kv-memory, or fewer with --sessions" +
+                                               (beside.pages > 0 ? ", --cancel-storm or --stalled-readers" : "")};
   }
 
   // Concurrency 1 or N x fused or not, the same work in each cell: what fusing brings, and what threading alone does
@@ -158,6 +209,8 @@ class Bench {
     report_.bandwidth(*ceiling, threads, solo_ * static_cast<double>(engine_->shape().weight_bytes) / 1e9);
     return {};
   }
+
+  static constexpr int kPairs = 3;  // of runs, for a median
 
   std::shared_ptr<Engine> engine_, draft_;
   std::shared_ptr<RecordWriter> record_;
@@ -241,6 +294,15 @@ void add_bench(CLI::App& program, Action& action) {
           "--long-prompt-intruder", flags->intruder,
           "Also measure how others wait while a prompt of so many tokens is computed, and how fast it is; 0: no")
       ->check(CLI::Range(0, (1 << 20) - 2));
+  command
+      ->add_option("--cancel-storm", flags->storm,
+                   "Also measure what others notice when so many sessions' turns are cancelled all the time instead of "
+                   "ending by themselves; 0: no")
+      ->check(CLI::Range(0, 4096));
+  command
+      ->add_option("--stalled-readers", flags->stalled,
+                   "Also measure what others notice of so many sessions whose readers stand still; 0: no")
+      ->check(CLI::Range(0, 4096));
   command->add_flag("--json", flags->json, "A JSON report on stdout (the table then goes to stderr)");
   command->add_flag("--no-table", flags->no_table, "Leave the fused/unfused comparison out");
   command->add_flag("--no-bandwidth", flags->no_bandwidth, "Leave the measurement of the memory's read bandwidth out");

@@ -8,6 +8,7 @@
 #include <system_error>
 #include <thread>
 
+#include "apps/troupe/bench_company.h"
 #include "apps/troupe/bench_host.h"
 
 namespace troupe::app {
@@ -195,15 +196,21 @@ double best_read_rate(const Buffer& memory, int threads) {
 }  // namespace
 
 Result<LoadResult> run_load(const std::shared_ptr<Engine>& engine, const Load& load) {
+  const std::int64_t vocabulary = engine->shape().vocabulary;
   BenchHost host(engine, load);
+  BenchCompany company(host, load.company, vocabulary);
   auto done = std::make_shared<std::promise<Outcome>>();
   auto outcome = done->get_future();
-  host.system().spawn<SinkActor::stateful_impl<CollectorState>>(host.host(), load, engine->shape().vocabulary, done);
+  host.system().spawn<SinkActor::stateful_impl<CollectorState>>(host.host(), load, vocabulary, done);
   Outcome finished = outcome.get();
   if (finished.error) return *finished.error;
+  auto told = company.leave();
+  if (!told) return told.error();
   auto launches = host.stats();
   if (!launches) return launches.error();
-  return digest(std::move(finished), std::move(*launches), load.arrivals_a_second > 0.0);
+  LoadResult result = digest(std::move(finished), std::move(*launches), load.arrivals_a_second > 0.0);
+  result.company = *told;
+  return result;
 }
 
 Result<double> read_bandwidth(int threads) {

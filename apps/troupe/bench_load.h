@@ -25,6 +25,7 @@ struct LoadResult {
   double mean_width = 0;           // sessions in a launch, from the last first token to the first end, or of all
   std::int64_t cached_tokens = 0;  // of the prompts, found in the index of prefixes
   std::vector<std::vector<TokenId>> answers;
+  CompanyResult company;  // of Load::company; nothing else here counts its sessions, but `launches` and `mean_width`
 };
 
 // A host of its own in an actor system of its own, on `engine`; nobody else may use the engine meanwhile.

@@ -13,6 +13,35 @@ double quantile(std::vector<double> values, double q) {
   return values[static_cast<std::size_t>(q * static_cast<double>(values.size() - 1))];
 }
 
+bool cancels(const Company& company) {
+  return company.kind == Company::Kind::cancelled_turns;
+}
+
+// Of several runs of one load.
+struct Several {
+  explicit Several(const std::vector<LoadResult>& runs) {
+    for (const LoadResult& run : runs) {
+      rates.push_back(run.tokens_per_second);
+      gap_ms.insert(gap_ms.end(), run.gap_ms.begin(), run.gap_ms.end());
+      seconds += run.company.seconds;
+      turns += run.company.turns;
+      cancels += run.company.cancels;
+      rows += run.launches.rows;
+      launches += run.launches.launches;
+    }
+  }
+  double rate() const { return quantile(rates, 0.5); }
+  double rows_a_launch() const {
+    return static_cast<double>(rows) / static_cast<double>(std::max<std::uint64_t>(launches, 1));
+  }
+  double a_second(std::int64_t count) const { return seconds > 0 ? static_cast<double>(count) / seconds : 0.0; }
+
+  std::vector<double> rates, gap_ms;
+  double seconds = 0;
+  std::int64_t turns = 0, cancels = 0;
+  std::uint64_t rows = 0, launches = 0;
+};
+
 }  // namespace
 
 void BenchReport::begin(const Engine& engine, const Load& load) {
@@ -115,6 +144,54 @@ void BenchReport::intruder_row(int sessions, std::int32_t tokens, const Intruder
                                  {"gaps", result.gap_ms.size()},
                                  {"gap_ms_p50", gap},
                                  {"gap_ms_p99", gap_p99}});
+}
+
+void BenchReport::begin_company_table(const Company& troubled) {
+  std::fprintf(table_,
+               cancels(troubled) ? "\nbeside %d sessions whose turns are cancelled\n"
+                                 : "\nbeside %d sessions whose readers stand still\n",
+               troubled.sessions);
+  std::fprintf(table_, "%8s %10s %10s %7s %13s %9s %9s %9s %9s", "sessions", "usual", "tokens/s", "ratio",
+               "of the runs", "usual p50", "usual p99", "gap p50", "gap p99");
+  std::fputs(cancels(troubled) ? "   cancels  a second\n" : "\n", table_);
+}
+
+void BenchReport::company_row(const Company& troubled, int sessions, const CompanyRuns& runs) {
+  const Several usual(runs.usual), beside(runs.troubled);
+  std::vector<double> ratios;
+  for (std::size_t i = 0; i < usual.rates.size(); ++i) {
+    ratios.push_back(usual.rates[i] > 0 ? beside.rates[i] / usual.rates[i] : 0.0);
+  }
+  const double ratio = quantile(ratios, 0.5), lowest = quantile(ratios, 0.0), highest = quantile(ratios, 1.0);
+  const double usual_p50 = quantile(usual.gap_ms, 0.5), usual_p99 = quantile(usual.gap_ms, 0.99);
+  const double p50 = quantile(beside.gap_ms, 0.5), p99 = quantile(beside.gap_ms, 0.99);
+  std::fprintf(table_, "%8d %10.1f %10.1f %7.3f %6.3f-%6.3f %7.1fms %7.1fms %7.1fms %7.1fms", sessions, usual.rate(),
+               beside.rate(), ratio, lowest, highest, usual_p50, usual_p99, p50, p99);
+  Json row{{"sessions", sessions},
+           {"beside", troubled.sessions},
+           {"tokens_per_second_usual", usual.rate()},
+           {"tokens_per_second", beside.rate()},
+           {"ratio", ratio},
+           {"ratio_lowest", lowest},
+           {"ratio_highest", highest},
+           {"gap_ms_usual_p50", usual_p50},
+           {"gap_ms_usual_p99", usual_p99},
+           {"gap_ms_p50", p50},
+           {"gap_ms_p99", p99},
+           {"rows_a_launch_usual", usual.rows_a_launch()},
+           {"rows_a_launch", beside.rows_a_launch()}};
+  if (cancels(troubled)) {
+    std::fprintf(table_, " %9lld %9.1f", static_cast<long long>(beside.cancels), beside.a_second(beside.cancels));
+    row["turns_a_second_usual"] = usual.a_second(usual.turns);
+    row["turns_a_second"] = beside.a_second(beside.turns);
+    row["cancels"] = beside.cancels;
+    row["cancels_a_second"] = beside.a_second(beside.cancels);
+  } else {
+    row["parked"] = runs.troubled.back().company.parked;
+  }
+  std::fputc('\n', table_);
+  std::fflush(table_);
+  report_[cancels(troubled) ? "cancel_storm" : "stalled_readers"].push_back(std::move(row));
 }
 
 void BenchReport::peak_memory(double megabytes) {

@@ -7,12 +7,18 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "apps/troupe/bench_intruder.h"
 #include "apps/troupe/bench_load.h"
 #include "apps/troupe/plain_loop.h"
 
 namespace troupe::app {
+
+// The same load, with its usual company and with troublemakers, in turn.
+struct CompanyRuns {
+  std::vector<LoadResult> usual, troubled;
+};
 
 class BenchReport {
  public:
@@ -27,6 +33,8 @@ class BenchReport {
   void guess_row(int sessions, const LoadResult& plain, const LoadResult& guessing);
   void begin_intruder_table(std::int32_t tokens);
   void intruder_row(int sessions, std::int32_t tokens, const IntruderResult& result);
+  void begin_company_table(const Company& troubled);
+  void company_row(const Company& troubled, int sessions, const CompanyRuns& runs);
   void peak_memory(double megabytes);
   // used: GB/s at which one session read weights; 0: not measured.
   void bandwidth(double ceiling, int threads, double used);

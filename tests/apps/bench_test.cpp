@@ -130,6 +130,73 @@ TEST_F(Bench, measures_others_beside_a_long_prompt) {
   EXPECT_THAT(ended.err, HasSubstr("beside a prompt of 1500 tokens"));
 }
 
+TEST_F(Bench, refuses_every_wrong_count_of_troublemakers) {
+  for (const char* option : {"--cancel-storm", "--stalled-readers"}) {
+    for (const char* count : {"-1", "4097", "x", "1.5", "''"}) {
+      const Ended ended = bench("--sessions 1 " + std::string(option) + " " + count);
+      EXPECT_EQ(ended.code, 2) << option << ' ' << count << ": " << ended.out;
+      EXPECT_EQ(ended.out, "") << option << ' ' << count;
+    }
+  }
+}
+
+TEST_F(Bench, counts_troublemakers_pages_and_context_before_the_first_run) {
+  for (const char* option : {"--cancel-storm", "--stalled-readers"}) {
+    const Ended many = bench("--sessions 1 --kv-memory 1 " + std::string(option) + " 4000");
+    EXPECT_EQ(many.code, 1) << option;
+    EXPECT_THAT(many.err, HasSubstr("1 sessions and those beside them need 16001 pages of KV memory; there are "));
+    EXPECT_EQ(many.out, "") << option;
+    const Ended tight = bench("--sessions 1 --context 63 " + std::string(option) + " 1");
+    EXPECT_EQ(tight.code, 1) << option;
+    EXPECT_THAT(tight.err, HasSubstr("64 tokens a session; the context holds 63"));
+    EXPECT_EQ(tight.out, "") << option;
+  }
+}
+
+class BenchBeside : public Bench {
+ protected:
+  static constexpr const char* kColumns[] = {
+      "tokens_per_second_usual", "tokens_per_second", "ratio",      "ratio_lowest", "ratio_highest",
+      "gap_ms_usual_p50",        "gap_ms_usual_p99",  "gap_ms_p50", "gap_ms_p99"};
+
+  // The rows of a table; the bench itself has compared every answer with the plain loop's.
+  nlohmann::json rows(const std::string& option, const std::string& table, const std::string& title) {
+    const Ended ended =
+        run("$B/troupe bench $M --prompt 8 --generate 40 --threads 1 --no-table --no-bandwidth --sessions 1,3 --json " +
+            option);
+    EXPECT_EQ(ended.code, 0) << ended.err;
+    EXPECT_THAT(ended.err, HasSubstr(title));
+    nlohmann::json found = nlohmann::json::parse(ended.out)[table];
+    EXPECT_EQ(found.size(), 2u) << ended.out;
+    for (const auto& row : found) {
+      for (const char* column : kColumns) EXPECT_GT(row[column], 0.0) << column;
+      EXPECT_LE(row["ratio_lowest"], row["ratio"]);
+      EXPECT_LE(row["ratio"], row["ratio_highest"]);
+    }
+    return found;
+  }
+};
+
+TEST_F(BenchBeside, measures_others_beside_a_storm_of_cancels) {
+  const auto found = rows("--cancel-storm 5", "cancel_storm", "beside 5 sessions whose turns are cancelled");
+  for (const auto& row : found) {
+    EXPECT_EQ(row["beside"], 5);
+    EXPECT_GE(row["cancels"], 3 * 5) << "each is cancelled in each of the runs before the load comes";
+    EXPECT_GT(row["cancels_a_second"], 0.0);
+    EXPECT_GE(row["turns_a_second"], row["cancels_a_second"]);
+    EXPECT_GT(row["turns_a_second_usual"], 0.0);
+  }
+}
+
+TEST_F(BenchBeside, measures_others_beside_readers_that_stand_still_and_sees_that_they_do) {
+  const auto found = rows("--stalled-readers 5", "stalled_readers", "beside 5 sessions whose readers stand still");
+  for (const auto& row : found) {
+    EXPECT_EQ(row["beside"], 5);
+    EXPECT_EQ(row["parked"], 5);
+    EXPECT_FALSE(row.contains("cancels"));
+  }
+}
+
 TEST_F(Bench, reports_a_model_whose_name_is_not_utf8) {
   GgufImage image = tiny_model_image(tiny_model(DType::q8_0));
   image.set("general.name", std::string("\xff\xfe"));
