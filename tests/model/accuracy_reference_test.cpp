@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <string>
@@ -73,22 +74,32 @@ json read_json(const std::string& name) {
 class Accuracy : public ::testing::TestWithParam<Bounds> {
  protected:
   void SetUp() override {
+    auto& opened = engines_[GetParam().name];
+    if (!opened) opened = open(std::string_view(GetParam().name) == "float32");
+    engine_ = opened.get();
+    vocabulary_ = static_cast<std::size_t>(engine_->shape().vocabulary);
+  }
+  static void TearDownTestSuite() { engines_.clear(); }
+
+  static std::unique_ptr<Engine> open(bool float32) {
     EngineOptions options;
     options.context = 2048;
     options.kv_memory = std::uint64_t{256} << 20;
-    const bool float32 = std::string_view(GetParam().name) == "float32";
     options.expand_to_f32 = float32;
     options.kv_type = float32 ? KvType::f32 : KvType::f16;
-    engine_ = test::open_default_model(options);
-    vocabulary_ = static_cast<std::size_t>(engine_->shape().vocabulary);
+    return test::open_default_model(options);
   }
 
   std::span<const float> row(const std::vector<float>& logits, std::size_t i) const {
     return std::span(logits).subspan(i * vocabulary_, vocabulary_);
   }
 
-  std::unique_ptr<Engine> engine_;
+  Engine* engine_ = nullptr;
   std::size_t vocabulary_ = 0;
+
+ private:
+  // One a path, for all of its tests: to expand the file takes longer than some of them.
+  static inline std::map<std::string, std::unique_ptr<Engine>> engines_;
 };
 
 double log_sum(std::span<const float> logits) {

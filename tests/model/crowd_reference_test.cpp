@@ -23,7 +23,7 @@ Probe prose_probe() {
   Probe probe;
   probe.prompt = about["ids"].get<std::vector<TokenId>>();
   probe.prompt.resize(test::small_scale() ? 20 : 600);
-  probe.decode_steps = test::small_scale() ? 16 : 32;
+  probe.decode_steps = test::small_scale() ? 8 : 32;
   probe.keep_from = static_cast<std::int64_t>(probe.prompt.size()) - 1;
   probe.sampling.temperature = 0.8f;
   probe.sampling.seed = 3;

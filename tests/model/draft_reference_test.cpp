@@ -78,7 +78,8 @@ TEST(DraftModelFile, of_the_models_first_layers_changes_no_token_and_is_right_so
   const ScratchFolder folder;
   const int sessions = small_scale() ? 2 : 6;
   const Said plain = said_by(model, "", sessions);
-  for (int layers : {30, 20, 4}) {
+  const std::vector<int> cuts = small_scale() ? std::vector{20} : std::vector{30, 20, 4};
+  for (const int layers : cuts) {
     const Said drafted = said_by(model, write_cut_model(model, layers, folder.file("draft.gguf")), sessions);
     for (std::size_t i = 0; i < plain.ends.size(); ++i) {
       EXPECT_EQ(drafted.ends[i].text, plain.ends[i].text) << layers << " layers, session " << i;
