@@ -91,10 +91,12 @@ Result<std::span<const DraftModel::Guess>> DraftModel::guess(std::span<const Ste
   ++launches_;
   choose_whom(steps, verifying);
   try {
-    for (std::int32_t nth = 1; nth <= most_ && deeper(verifying); ++nth) {
+    std::int32_t nth = 1;
+    for (; nth <= most_ && deeper(verifying); ++nth) {
       if (nth == 1) find_caches();
       launch(clock);
     }
+    if (nth == 1) pause();
   } catch (const StepFault&) {  // the guesses that were made stand
     withdraw();
   } catch (const DeviceFault& fault) {
@@ -104,6 +106,12 @@ Result<std::span<const DraftModel::Guess>> DraftModel::guess(std::span<const Ste
   }
   take_guesses();
   return std::span<const Guess>(guesses_);
+}
+
+void DraftModel::pause() {
+  if (drafting_.empty() || ++pause_ < kPause) return;
+  pause_ = 0;
+  tries_ = kTryAgain;
 }
 
 void DraftModel::take_guesses() {
@@ -151,7 +159,7 @@ bool DraftModel::deeper(const LaunchCost& verifying) {
     with.add(draft.position(), 1);
     const double odds = std::pow(draft.odds, std::ssize(draft.guesses) + 1);
     const Seconds price = verifying.of(with) - verifying.of(wider) + cost_.of(row) - cost_.of({});
-    if (tried_ && odds * seconds_ <= expected_ * price) {
+    if (tries_ == 0 && odds * seconds_ <= expected_ * price) {
       draft.over = true;
       draft.next.clear();
       continue;
@@ -162,7 +170,7 @@ bool DraftModel::deeper(const LaunchCost& verifying) {
     own.add(draft.position(), 1);
   }
   const Seconds price = verifying.of(wider) - verifying.of(verified_) + cost_.of(own);
-  const bool pays = anyone && (!tried_ || gain * seconds_ > expected_ * price);
+  const bool pays = anyone && (tries_ > 0 || gain * seconds_ > expected_ * price);
   if (!pays) return false;
   verified_ = wider;
   expected_ += gain;
@@ -221,7 +229,8 @@ void DraftModel::launch(const ReadClock& clock) {
   const Seconds took = clock() - began;
   cost_.learn(work, took);
   spent_ += took;
-  tried_ = true;
+  tries_ = std::max(0, tries_ - 1);
+  pause_ = 0;
   leases_.clear();
   for (std::size_t i = 0; i < computed_.size(); ++i) settle(*computed_[i], slices_[i]);
 }

@@ -9,7 +9,8 @@
 // one more guess for each of some sessions pays when what it is expected to give, by the time of its row in the launch
 // that verifies it and of the draft's own, is more than D / T. Both prices are learnt (runtime/launch_cost.h), as are
 // the odds of each session's guesses. Before anything is known a guess is taken for good, and what is known fades where
-// nothing is guessed: so guessing ends where it does not pay, and is tried again now and then.
+// nothing is guessed. The first launches are made whatever they cost (the very first one reads cold memory, and says
+// little), and some more now and then: so guessing ends where it does not pay, and begins again when it would.
 //
 // Its keys and values are a cache by tokens (runtime/sequence_caches.h) in a pool of its own: no session owns, reserves
 // or waits for them. A session whose prompt it has not computed yet is caught up with in portions.
@@ -56,6 +57,9 @@ class DraftModel {
   // Rows a launch of its own spends on prompts that it has not computed: some 5 ms with SmolLM2-135M's first third.
   static constexpr std::int64_t kCatchUp = 64;
   static constexpr std::size_t kMostSessions = 4096;  // that it remembers
+  static constexpr int kTries = 8;                    // launches whatever they cost, to begin with
+  static constexpr int kTryAgain = 2;                 // and after
+  static constexpr int kPause = 256;                  // times that it did not pay
   using ReadClock = std::function<TimePoint()>;
 
   // At most `most` guesses a step.
@@ -109,6 +113,7 @@ class DraftModel {
   void settle(Drafting& draft, const Slice& slice);
   static void drop(Drafting& draft);
   void withdraw();
+  void pause();
   void take_guesses();
   void forget_longest_unused();
 
@@ -120,7 +125,8 @@ class DraftModel {
   std::unordered_map<SessionId, Told> told_;
   std::uint64_t launches_ = 0;  // that were guessed for
   Seconds spent_{0};
-  bool tried_ = false;  // cost_ knows something
+  int tries_ = kTries;  // launches that are made whatever they cost
+  int pause_ = 0;       // times in turn that none was made
 
   std::vector<Drafting> drafting_;
   LaunchWork verified_;              // what the verifying launch computes so far
