@@ -28,21 +28,23 @@ void Ledger::begins_as_fork_of(const Ledger& origin, std::span<const TokenId> ba
   history_ = std::move(transcript);
 }
 
-// Whether `rest` is what turns from `first_turn` on may have added to `base`: each was taken back, or its prompt and a
-// beginning of its answer stand there.
-bool Ledger::explained(std::span<const TokenId> rest, std::span<const TokenId> base, std::size_t first_turn) const {
-  std::vector<TokenId> so_far(base.begin(), base.end());
-  for (std::size_t i = first_turn; i < turns_.size() && !rest.empty(); ++i) {
-    const Turn& turn = turns_[i].turn;
-    if (turn.kind != Turn::Kind::tokens || !begins(rest, turn.tokens)) continue;
-    rest = rest.subspan(turn.tokens.size());
-    const auto answer = true_answer(so_far, turn, static_cast<std::size_t>(turn.limits.max_tokens));
-    const auto [end, ignored] = std::ranges::mismatch(answer, rest);
-    const auto said = std::span(answer).first(static_cast<std::size_t>(end - answer.begin()));
-    so_far = joined(joined(so_far, turn.tokens), said);
-    rest = rest.subspan(said.size());
+// Whether `rest` is what turns from `turn` on may have added to `so_far`: each was taken back, or its prompt and a
+// beginning of its answer stand there. Where an answer's next token is by chance that of the next prompt too, one of
+// the two readings holds.
+bool Ledger::explained(std::span<const TokenId> rest, std::span<const TokenId> so_far, std::size_t turn) const {
+  if (rest.empty()) return true;
+  if (turn == turns_.size()) return false;
+  const Turn& asked = turns_[turn].turn;
+  if (asked.kind == Turn::Kind::tokens && begins(rest, asked.tokens)) {
+    const auto behind = rest.subspan(asked.tokens.size());
+    const auto answer = true_answer(so_far, asked, static_cast<std::size_t>(asked.limits.max_tokens));
+    for (auto said = std::ranges::mismatch(answer, behind).in1 - answer.begin(); said >= 0; --said) {
+      const auto count = static_cast<std::size_t>(said);
+      const auto then = joined(joined(so_far, asked.tokens), std::span(answer).first(count));
+      if (explained(behind.subspan(count), then, turn + 1)) return true;
+    }
   }
-  return rest.empty();
+  return explained(rest, so_far, turn + 1);
 }
 
 std::size_t Ledger::asked(Turn turn, bool streams, TimePoint now) {

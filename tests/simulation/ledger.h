@@ -79,7 +79,7 @@ class Ledger {
   void check_counts(const Asked& asked, const TurnEnd& end);
   bool excused(const Asked& asked, const Error& error, TimePoint now) const;
   void close_turn(Asked& asked, std::span<const TokenId> answer);
-  bool explained(std::span<const TokenId> rest, std::span<const TokenId> base, std::size_t first_turn) const;
+  bool explained(std::span<const TokenId> rest, std::span<const TokenId> so_far, std::size_t turn) const;
 
   std::shared_ptr<const Trouble> trouble_;
   Report report_;
