@@ -175,6 +175,7 @@ TEST(Chaos, cancels_and_deaths_in_every_phase_leave_no_page_and_no_neighbour_cha
   }
   promise("C21", with_commas(hits) + " cancels and deaths, every phase met at least 100 times");
   promise("N11", with_commas(hits) + " at random; all pages back, no neighbour's token changed");
+  promise("C7", with_commas(hits) + " cancels and deaths beside launches");
 }
 
 TEST(Chaos, a_host_starts_and_stops_a_thousand_times) {

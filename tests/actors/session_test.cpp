@@ -32,6 +32,7 @@ TEST(Session, computes_only_the_new_tokens_of_a_second_turn_and_equals_a_run_fro
   all.insert(all.end(), first->tokens.begin(), first->tokens.end());
   for (TokenId id : prompt(2, 30)) all.push_back(id);
   EXPECT_EQ(second->tokens, lab.solo(token_turn(all, 12, 6)));
+  promise("C3", "behind 110 tokens a turn of 30 and 12 computes 42 rows; the tokens of a run from scratch");
 }
 
 TEST(Session, streams_the_whole_text_before_the_full_stop) {
@@ -129,6 +130,7 @@ TEST(Session, queues_four_turns_and_says_busy_to_the_next) {
     response.receive([](TurnEnd& end) { EXPECT_FALSE(end.tokens.empty()); },
                      [](caf::error& error) { ADD_FAILURE() << caf::to_string(error); });
   }
+  promise("C13", "one turn in work and 4 in line, all answered; the sixth is refused");
 }
 
 TEST(Session, refuses_a_prompt_over_the_context_with_both_numbers) {

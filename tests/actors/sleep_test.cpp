@@ -2,6 +2,7 @@
 #include <latch>
 
 #include "tests/actors/talker.h"
+#include "tests/support/promise.h"
 
 namespace troupe::test {
 namespace {
@@ -52,6 +53,7 @@ TEST(Sleep, overlapping_turns_of_all_complete) {
   }
   for (const SessionActor& session : sessions) lab.self()->send(session, close_atom_v);
   EXPECT_EQ(lab.free_pages_at_rest(), 24);
+  promise("C4", "90 turns of 30 sessions at once on 24 pages: all complete");
 }
 
 TEST(Sleep, works_without_an_index_too) {

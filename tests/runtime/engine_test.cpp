@@ -8,6 +8,7 @@
 
 #include "tests/runtime/decorated_backend.h"
 #include "tests/runtime/engine_lab.h"
+#include "tests/support/promise.h"
 #include "tests/support/scratch_folder.h"
 #include "tests/support/tiny_model.h"
 
@@ -167,6 +168,7 @@ TEST_F(Engines, counts_launches_rows_and_tokens) {
   EXPECT_EQ(counters.rows, 12u);
   EXPECT_EQ(counters.sampled, 1u);
   EXPECT_GT(counters.seconds, 0.0);
+  test::promise("C11", "sequences of 5 and 7 tokens: 12 rows");
 }
 
 TEST_F(Engines, broken_promises_of_the_caller_are_caught_and_the_engine_goes_on) {

@@ -2,6 +2,7 @@
 #include <cstdio>
 
 #include "tests/runtime/simulated_house.h"
+#include "tests/support/promise.h"
 #include "tests/support/test_scale.h"
 
 namespace troupe::test {
@@ -46,6 +47,7 @@ TEST(Fair, streams_of_two_keys_with_ten_to_one_demand_get_rows_by_weight) {
     for (int i = 0; i < 1100; ++i) house.add_stream(i % 11 == 0 ? "modest" : "greedy");
     expect_by_weight(house, by_key);
   }
+  promise("N9", "at 10 to 1 demand shares within 10 % of the weights");
 }
 
 TEST(Fair, prompts_of_two_keys_with_ten_to_one_demand_get_rows_by_weight) {
@@ -92,6 +94,7 @@ TEST(Fair, jains_index_of_equals_is_nearly_one) {
     squares += rows * rows;
   }
   EXPECT_GE(sum * sum / (kKeys * squares), 0.95);
+  promise("N9", "Jain's index of 12 equals at least 0.95");
 }
 
 TEST(Fair, a_key_that_was_away_has_saved_nothing_up) {

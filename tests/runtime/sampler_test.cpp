@@ -10,6 +10,7 @@
 
 #include "kernels/math.h"
 #include "kernels/random.h"
+#include "tests/support/promise.h"
 #include "tests/support/random.h"
 #include "tests/support/sampling.h"
 #include "tests/support/test_scale.h"
@@ -130,6 +131,7 @@ TEST_F(Sampling, agrees_with_the_plain_sampler_whatever_the_parameters) {
         << "round " << i << ", temperature " << params.temperature << ", top_k " << params.top_k << ", top_p "
         << params.top_p << ", min_p " << params.min_p;
   }
+  test::promise("C17", test::with_commas(rounds) + " draws with parameters at random are the plain sampler's");
 }
 
 TEST_F(Sampling, many_rows_at_once_give_what_each_gives_alone) {

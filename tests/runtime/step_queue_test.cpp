@@ -6,6 +6,7 @@
 
 #include "kernels/fault.h"
 #include "runtime/isolate.h"
+#include "tests/support/promise.h"
 #include "tests/support/random.h"
 
 namespace troupe {
@@ -89,6 +90,7 @@ TEST_F(QueueLab, does_not_wait_for_a_stranger) {
   push(1, 1);
   EXPECT_TRUE(queue_.ready(kStart));
   EXPECT_EQ(widths().size(), 2u);
+  test::promise("C9", "who was not answered by the last launch is waited for by none");
 }
 
 TEST_F(QueueLab, takes_decode_rows_first_and_prefill_rows_for_what_is_left) {
