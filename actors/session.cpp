@@ -228,8 +228,9 @@ void SessionState::on_step_error(const caf::error& error) {
 void SessionState::on_batcher(BatcherActor batcher) {
   home_.batcher = std::move(batcher);
   broken_.reset();
+  told_ = false;  // a parked turn's next step tells it
   if (!in_flight_ && !lost_) return;
-  lost_ = told_ = false;
+  lost_ = false;
   cache_.revoke();
   work_->computed -= seen() - cache_.length();
   send_step();

@@ -343,6 +343,33 @@ TEST(GuessingSession, goes_on_without_a_draft_model_whose_device_fails) {
   EXPECT_EQ(lab.describe().batcher_restarts, 0);
 }
 
+TEST(GuessingSession, has_its_draft_model_again_when_it_was_parked_as_the_batcher_died) {
+  std::shared_ptr<Engine> engine;
+  std::atomic<bool> dies = false;
+  SupervisorOptions options = guessing(8, [&](std::span<Slice> batch) {
+    slowly(engine)(batch);
+    if (dies.exchange(false)) throw DeviceFault("the answer is lost");
+  });
+  options.draft = draft_of(2);
+  ActorLab lab(options);
+  engine = lab.shared_engine();
+  Turn turn = token_turn(prompt(1, 12), 200, 5);
+  turn.credit = 1;
+  const SinkActor sink =
+      lab.system().spawn([](SinkActor::pointer) -> SinkActor::behavior_type { return {[](const TextDelta&) {}}; });
+  const SessionActor parked = lab.open();
+  auto pending = lab.self()->request(parked, std::chrono::seconds(120), say_atom_v, turn, sink);
+  while (lab.ask<SessionTrace>(parked, trace_atom_v)->phase != SessionPhase::parked) std::this_thread::yield();
+  dies = true;
+  ASSERT_TRUE(lab.say(lab.open(), token_turn(prompt(2, 12), 4)) && lab.describe().batcher_restarts == 1);
+  lab.self()->send(parked, credit_atom_v, std::int32_t{1000});
+  TurnEnd end;
+  pending.receive([&](TurnEnd& ended) { end = std::move(ended); }, [](caf::error&) {});
+  EXPECT_EQ(end.tokens, lab.solo(turn));
+  EXPECT_GT(end.right_drafts, 100);
+  lab.self()->send_exit(sink, caf::exit_reason::user_shutdown);
+}
+
 TEST_F(Guessing, shares_its_page_pool_with_sessions_that_wait_and_leaves_every_page) {
   ActorLab lab(guessing(8), lab_options(70));
   compare(all_at_once(lab, scripts_));
