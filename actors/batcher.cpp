@@ -117,7 +117,8 @@ class BatcherState {
   // A draft model that fails is given up: it would only cost time.
   void guess() {
     if (!draft_model_) return;
-    const auto guesses = draft_model_->guess(queue_.decoding(), queue_.cost(), [this] { return self_->clock().now(); });
+    const auto guesses = draft_model_->guess(queue_.decoding(), queue_.spare_rows(), queue_.cost(),
+                                             [this] { return self_->clock().now(); });
     if (!guesses) {
       log_warning("the draft model failed and guesses no more: " + guesses.error().message);
       draft_model_.reset();

@@ -86,10 +86,11 @@ void DraftModel::forget_longest_unused() {
 // -- for whom, and how far --
 
 Result<std::span<const DraftModel::Guess>> DraftModel::guess(std::span<const Step* const> steps,
-                                                             const LaunchCost& verifying, const ReadClock& clock) {
+                                                             std::int64_t spare_rows, const LaunchCost& verifying,
+                                                             const ReadClock& clock) {
   guesses_.clear();
   ++launches_;
-  choose_whom(steps, verifying);
+  choose_whom(steps, spare_rows, verifying);
   try {
     std::int32_t nth = 1;
     for (; nth <= most_ && deeper(verifying); ++nth) {
@@ -129,16 +130,19 @@ void DraftModel::take_guesses() {
 }
 
 // Where the session's own guesses are as good, they stand.
-void DraftModel::choose_whom(std::span<const Step* const> steps, const LaunchCost& verifying) {
+void DraftModel::choose_whom(std::span<const Step* const> steps, std::int64_t spare_rows, const LaunchCost& verifying) {
   drafting_.clear();
   verified_ = {};
+  spare_rows_ = spare_rows;
   for (const Step* step : steps) {
     verified_.add(step->cache.position(), 1);
     const auto known = told_.find(step->session);
-    if (known == told_.end()) continue;
+    const float odds = known == told_.end() ? 0.0f : known->second.odds.of(odds_.of(kHope));
+    if (known == told_.end() || (step->drafts > 0 && step->draft_odds >= odds)) {
+      spare_rows_ -= step->drafts;
+      continue;
+    }
     Told& told = known->second;
-    const float odds = told.odds.of(odds_.of(kHope));
-    if (step->drafts > 0 && step->draft_odds >= odds) continue;
     const std::int64_t room =
         std::min<std::int64_t>(step->draft_room, engine_.context - static_cast<std::int64_t>(told.known));
     drafting_.push_back({step, &told, odds, std::min<std::int64_t>(room, most_)});
@@ -159,7 +163,7 @@ bool DraftModel::deeper(const LaunchCost& verifying) {
     with.add(draft.position(), 1);
     const double odds = std::pow(draft.odds, std::ssize(draft.guesses) + 1);
     const Seconds price = verifying.of(with) - verifying.of(wider) + cost_.of(row) - cost_.of({});
-    if (tries_ == 0 && odds * seconds_ <= expected_ * price) {
+    if (own.rows >= spare_rows_ || (tries_ == 0 && odds * seconds_ <= expected_ * price)) {
       draft.over = true;
       draft.next.clear();
       continue;
@@ -173,6 +177,7 @@ bool DraftModel::deeper(const LaunchCost& verifying) {
   const bool pays = anyone && (tries_ > 0 || gain * seconds_ > expected_ * price);
   if (!pays) return false;
   verified_ = wider;
+  spare_rows_ -= own.rows;
   expected_ += gain;
   seconds_ += price;
   return true;

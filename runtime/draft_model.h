@@ -73,10 +73,11 @@ class DraftModel {
 
   // A step came. Of a session whose past was never told (Step::past) nothing is guessed.
   void arrived(const Step& step);
-  // For those of `steps`, which decode one token each, for whom it pays by the costs of the launch that verifies it.
+  // For those of `steps`, which decode one token each, for whom it pays by the costs of the launch that verifies it,
+  // which has `spare_rows` for all their guesses.
   // Valid until the next call. After an Error, which says why, nothing is guessed any more.
-  Result<std::span<const Guess>> guess(std::span<const Step* const> steps, const LaunchCost& verifying,
-                                       const ReadClock& clock);
+  Result<std::span<const Guess>> guess(std::span<const Step* const> steps, std::int64_t spare_rows,
+                                       const LaunchCost& verifying, const ReadClock& clock);
   // The launch has run: what was right of its guesses.
   void learn(std::span<const Slice> batch);
   Seconds spent() const { return spent_; }
@@ -106,7 +107,7 @@ class DraftModel {
     Slice slice(const KvLease& lease) const;
   };
 
-  void choose_whom(std::span<const Step* const> steps, const LaunchCost& verifying);
+  void choose_whom(std::span<const Step* const> steps, std::int64_t spare_rows, const LaunchCost& verifying);
   bool deeper(const LaunchCost& verifying);
   void find_caches();
   void launch(const ReadClock& clock);
@@ -129,6 +130,7 @@ class DraftModel {
   int pause_ = 0;       // times in turn that none was made
 
   std::vector<Drafting> drafting_;
+  std::int64_t spare_rows_ = 0;      // that the verifying launch still has
   LaunchWork verified_;              // what the verifying launch computes so far
   double expected_ = 0;              // tokens that it gives
   Seconds seconds_{0};               // and its time, with that of the guessing

@@ -75,7 +75,7 @@ void StepQueue::Waiting::keep_drafts(std::int64_t count) {
 // Everyone's first guess, then everyone's second, and so on, each by what the launch costs with those before it.
 void StepQueue::choose_drafts(LaunchWork work) {
   auto tokens = static_cast<double>(work.rows);
-  std::int64_t spare = max_rows_ - std::ssize(waiting_);
+  std::int64_t spare = spare_rows();
   bool more = work.rows > 0;
   for (std::int32_t nth = 1; std::exchange(more, false); ++nth) {
     for (auto& waiting : waiting_) {

@@ -99,6 +99,8 @@ class StepQueue {
   // The steps that decode and are still wanted, valid until gather(); none while prompts wait, for which a batch's time
   // is then.
   std::span<const Step* const> decoding();
+  // Rows that the next batch has for guesses at most: everyone who waits may have one first.
+  std::int64_t spare_rows() const { return max_rows_ - std::ssize(waiting_); }
   // The costs of launches, as far as they are known.
   const LaunchCost& cost() const { return cost_; }
   // Guesses for the session's step among decoding(), in place of its own.

@@ -7,7 +7,7 @@
 
 #include "actors/troupe.h"
 #include "tests/actors/actor_lab.h"
-#include "tests/support/cut_model.h"
+#include "tests/actors/draft_lab.h"
 #include "tests/support/random.h"
 
 namespace troupe::test {
@@ -168,24 +168,6 @@ SupervisorOptions guessing(std::int32_t drafts, RunBatch run = {}) {
   return options;
 }
 
-// A draft model: the first layers of the model itself (it has two), or one that knows nothing of it (0).
-DraftEngine draft_of(int layers) {
-  const ScratchFolder folder;
-  TinyModel stranger = tiny_model(DType::q4_0);
-  stranger.seed = 99;
-  const std::string path = layers == 0 ? write_tiny_model(stranger, folder.file("draft.gguf"))
-                                       : write_cut_model(tiny_path(), layers, folder.file("draft.gguf"));
-  return DraftEngine::of(std::move(*Engine::open(path, lab_options())));
-}
-
-// The model's launches cost more than the draft's, as those of a larger one do.
-RunBatch slowly(const std::shared_ptr<Engine>& engine) {
-  return [&engine](std::span<Slice> batch) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    engine->run(batch);
-  };
-}
-
 std::vector<Seen> one_after_another(ActorLab& lab, const std::vector<Script>& scripts) {
   std::vector<Seen> all(scripts.size());
   for (std::size_t i = 0; i < scripts.size(); ++i) live(lab.system(), lab.host(), scripts[i], all[i]);
@@ -306,13 +288,8 @@ TEST_F(Guessing, changes_nothing_in_a_crowd_with_a_draft_model_that_fails_now_an
 }
 
 TEST(GuessingSession, with_the_model_itself_as_its_draft_is_always_right) {
-  // A launch takes several times as long as the draft's on every machine.
   std::shared_ptr<Engine> engine;
-  SupervisorOptions options = guessing(8, [&engine](std::span<Slice> batch) {
-    const auto began = std::chrono::steady_clock::now();
-    engine->run(batch);
-    std::this_thread::sleep_for(std::chrono::milliseconds(1) + 8 * (std::chrono::steady_clock::now() - began));
-  });
+  SupervisorOptions options = guessing(8, much_more_slowly(engine));
   options.draft = draft_of(2);
   ActorLab lab(options);
   engine = lab.shared_engine();
@@ -347,7 +324,7 @@ TEST(GuessingSession, has_its_draft_model_again_when_it_was_parked_as_the_batche
   std::shared_ptr<Engine> engine;
   std::atomic<bool> dies = false;
   SupervisorOptions options = guessing(8, [&](std::span<Slice> batch) {
-    slowly(engine)(batch);
+    much_more_slowly(engine)(batch);
     if (dies.exchange(false)) throw DeviceFault("the answer is lost");
   });
   options.draft = draft_of(2);
@@ -368,6 +345,16 @@ TEST(GuessingSession, has_its_draft_model_again_when_it_was_parked_as_the_batche
   EXPECT_EQ(end.tokens, lab.solo(turn));
   EXPECT_GT(end.right_drafts, 100);
   lab.self()->send_exit(sink, caf::exit_reason::user_shutdown);
+}
+
+TEST(GuessingSession, asks_no_draft_model_where_a_launch_has_no_row_for_its_guesses) {
+  SupervisorOptions options = guessing(8);
+  options.draft = draft_of(2);
+  EngineOptions engine_options = lab_options();
+  engine_options.max_rows = 1;
+  ActorLab lab(options, engine_options);
+  ASSERT_TRUE(lab.say(lab.open(), token_turn(prompt(1, 12), 60, 5)));
+  EXPECT_EQ(lab.ask<LaunchStats>(lab.host(), stats_atom_v)->drafting, Seconds(0));
 }
 
 TEST_F(Guessing, shares_its_page_pool_with_sessions_that_wait_and_leaves_every_page) {
