@@ -69,6 +69,7 @@ void DraftModel::arrived(const Step& step) {
   Told& told = known->second;
   told.used = launches_;
   told.guessed = false;
+  told.ends_behind.reset();
   const auto position = static_cast<std::size_t>(step.cache.position());
   if (position > told.tokens.size()) {
     told_.erase(known);
@@ -98,8 +99,6 @@ Result<std::span<const DraftModel::Guess>> DraftModel::guess(std::span<const Ste
       launch(clock);
     }
     if (nth == 1) pause();
-  } catch (const StepFault&) {  // the guesses that were made stand
-    withdraw();
   } catch (const DeviceFault& fault) {
     return Error{ErrorCode::engine_failed, fault.what()};
   } catch (const std::bad_alloc&) {
@@ -118,6 +117,8 @@ void DraftModel::pause() {
 void DraftModel::take_guesses() {
   for (Drafting& draft : drafting_) {
     draft.told->guessed = !draft.guesses.empty();
+    draft.told->ends_behind.reset();
+    if (draft.ends) draft.told->ends_behind = draft.guesses.size();
     if (draft.guesses.empty()) {
       draft.told->odds.fade(kFade);
     } else {
@@ -230,25 +231,39 @@ void DraftModel::launch(const ReadClock& clock) {
   for (std::size_t i = 0; i < computed_.size(); ++i) slices_.push_back(computed_[i]->slice(leases_[i]));
   if (slices_.empty()) return;
   const TimePoint began = clock();
-  engine_.run(slices_);
+  const bool ran = run();
   const Seconds took = clock() - began;
   cost_.learn(work, took);
   spent_ += took;
   tries_ = std::max(0, tries_ - 1);
   pause_ = 0;
   leases_.clear();
-  for (std::size_t i = 0; i < computed_.size(); ++i) settle(*computed_[i], slices_[i]);
+  for (std::size_t i = 0; i < computed_.size(); ++i) {
+    if (ran && !slices_[i].failed) {
+      settle(*computed_[i], slices_[i]);
+    } else {
+      drop(*computed_[i]);
+    }
+  }
+}
+
+// False where somebody's data broke it.
+bool DraftModel::run() {
+  try {
+    engine_.run(slices_);
+    return true;
+  } catch (const StepFault&) {
+    return false;
+  }
 }
 
 void DraftModel::settle(Drafting& draft, const Slice& slice) {
-  if (slice.failed) return drop(draft);
   draft.cache->commit(slice.position + std::ssize(draft.next));
   caches_.computed(draft.step->session, draft.next);
   draft.next.clear();
-  if (!slice.wants_token || engine_.vocabulary->ends_answer(slice.sampled.token)) {  // nothing follows it
-    draft.over = true;
-    return;
-  }
+  draft.ends = slice.wants_token && engine_.vocabulary->ends_answer(slice.sampled.token);  // nothing follows it
+  draft.over = draft.over || draft.ends;
+  if (!slice.wants_token || draft.ends) return;
   draft.guesses.push_back(slice.sampled.token);
   if (!draft.goes_on()) return;
   draft.next = {slice.sampled.token};
@@ -257,29 +272,35 @@ void DraftModel::settle(Drafting& draft, const Slice& slice) {
   draft.state = accepted(std::move(draft.state), *slice.sampling, slice.sampled, *engine_.vocabulary);
 }
 
-// What was lent for a launch that failed counts for nothing.
+// What was lent for a launch that failed counts for nothing. A guess that cost its time and did not come is a wrong
+// one.
 void DraftModel::drop(Drafting& draft) {
-  if (draft.cache->lent()) draft.cache->revoke();
+  draft.cache->revoke();
   draft.next.clear();
   draft.over = true;
-}
-
-void DraftModel::withdraw() {
-  leases_.clear();
-  for (Drafting* draft : computed_) drop(*draft);
+  count(*draft.told, false);
 }
 
 // -- what was right --
 
+void DraftModel::count(Told& told, bool right) {
+  told.odds.count(right);
+  odds_.count(right);
+}
+
+// An end is no guess that is computed, but it was expected, and is right or wrong as they are.
 void DraftModel::learn(std::span<const Slice> batch) {
   for (const Slice& slice : batch) {
-    if (slice.drafts == 0) continue;
     const auto known = told_.find(slice.session);
-    if (known == told_.end() || !known->second.guessed) continue;
-    for (std::int32_t nth = 0; nth < std::min(slice.drafts, slice.right + 1); ++nth) {
-      known->second.odds.count(nth < slice.right);
-      odds_.count(nth < slice.right);
+    if (known == told_.end() || slice.failed) continue;
+    Told& told = known->second;
+    if (told.guessed) {
+      for (std::int32_t nth = 0; nth < std::min(slice.drafts, slice.right + 1); ++nth) count(told, nth < slice.right);
     }
+    const auto right = static_cast<std::size_t>(slice.right);
+    if (!told.ends_behind || right < *told.ends_behind) continue;
+    const Sampled& next = *told.ends_behind == 0 ? slice.sampled : slice.after[*told.ends_behind - 1];
+    count(told, engine_.vocabulary->ends_answer(next.token));
   }
 }
 

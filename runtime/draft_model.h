@@ -88,7 +88,8 @@ class DraftModel {
     std::size_t known = 0;          // of these, those that are no guesses
     GuessOdds odds{};
     std::uint64_t used = 0;
-    bool guessed = false;  // the last step's guesses are from here
+    bool guessed = false;                      // the last step's guesses are from here
+    std::optional<std::size_t> ends_behind{};  // so many of its guesses an end is expected
   };
   // A session that is guessed for.
   struct Drafting {
@@ -101,6 +102,7 @@ class DraftModel {
     std::shared_ptr<SamplerState> state{};  // null: the step's own
     std::vector<TokenId> guesses{};
     bool over = false;
+    bool ends = false;  // behind its guesses
 
     bool goes_on() const { return !over && std::ssize(guesses) < room; }
     std::int64_t position() const { return step->cache.position() + 1 + std::ssize(guesses); }
@@ -111,11 +113,12 @@ class DraftModel {
   bool deeper(const LaunchCost& verifying);
   void find_caches();
   void launch(const ReadClock& clock);
+  bool run();
   void settle(Drafting& draft, const Slice& slice);
-  static void drop(Drafting& draft);
-  void withdraw();
+  void drop(Drafting& draft);
   void pause();
   void take_guesses();
+  void count(Told& told, bool right);
   void forget_longest_unused();
 
   DraftEngine engine_;

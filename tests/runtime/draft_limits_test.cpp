@@ -7,6 +7,47 @@
 namespace troupe::test {
 namespace {
 
+TEST_F(DraftModels, is_left_when_nothing_comes_of_its_launches) {
+  learn_costs(microseconds(1'000), microseconds(100));
+  const auto rounds_with = [this](RunBatch run) {
+    auto engine = stub();
+    std::int64_t calls = 0;
+    engine.run = [this, &calls, run](std::span<Slice> batch) {
+      ++calls;
+      now_ += launch_takes_;
+      run(batch);
+    };
+    DraftModel model(std::move(engine), kMost);
+    begin(model, 7, {1, 2, 3});
+    for (int i = 0; i < 200; ++i) round(model, 7);
+    EXPECT_GT(model.spent(), Seconds(0));
+    return calls;
+  };
+  EXPECT_LT(rounds_with([](std::span<Slice>) { throw StepFault("never"); }), 40);
+  EXPECT_LT(rounds_with([](std::span<Slice> batch) { batch[0].failed = true; }), 40) << "weights that are not finite";
+  EXPECT_LT(rounds_with([](std::span<Slice> batch) { batch[0].sampled.token = 99; }), 40)
+      << "an end that does not come";
+}
+
+TEST_F(DraftModels, is_not_blamed_for_an_end_that_comes) {
+  learn_costs(microseconds(1'000), microseconds(100));
+  auto engine = stub();
+  engine.run = [this](std::span<Slice> batch) {
+    ++launches_;
+    now_ += launch_takes_;
+    batch[0].sampled.token = 99;
+  };
+  DraftModel model(std::move(engine), kMost);
+  for (int i = 0; i < 100; ++i) {
+    begin(model, 7, {1, 2, 3});
+    EXPECT_TRUE(guess(model, {step(7)})->empty());
+    Slice slice{.session = 7, .wants_token = true};
+    slice.sampled.token = 99;
+    model.learn({&slice, 1});
+  }
+  EXPECT_EQ(launches_, 100);
+}
+
 TEST_F(DraftModels, guesses_no_more_than_its_launch_has_rows_for) {
   DraftModel model(stub(), kMost);
   begin(model, 7, {1, 2, 3});
