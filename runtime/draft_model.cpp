@@ -128,6 +128,7 @@ void DraftModel::take_guesses() {
     }
   }
   if (guesses_.empty()) odds_.fade(kFade);
+  drafting_.clear();
 }
 
 // Where the session's own guesses are as good, they stand.

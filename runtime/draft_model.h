@@ -132,7 +132,7 @@ class DraftModel {
   int tries_ = kTries;  // launches that are made whatever they cost
   int pause_ = 0;       // times in turn that none was made
 
-  std::vector<Drafting> drafting_;
+  std::vector<Drafting> drafting_;   // empty between two calls: it borrows from steps
   std::int64_t spare_rows_ = 0;      // that the verifying launch still has
   LaunchWork verified_;              // what the verifying launch computes so far
   double expected_ = 0;              // tokens that it gives

@@ -66,5 +66,20 @@ TEST_F(DraftModels, guesses_no_more_than_its_launch_has_rows_for) {
   EXPECT_TRUE(guess(model, steps)->empty()) << "a session's own guesses want them";
 }
 
+TEST_F(DraftModels, let_go_of_a_sessions_sampler_before_its_step_runs) {
+  DraftModel model(stub(), kMost);
+  begin(model, 7, {1, 2, 3});
+  std::weak_ptr<const LogitsProcessor> processor;
+  {
+    std::vector<Step> steps{step(7)};
+    SamplerState state;
+    state.processor = std::make_shared<const LogitsProcessor>([](std::span<float>, std::span<const TokenId>) {});
+    processor = state.processor;
+    steps[0].state = std::make_shared<const SamplerState>(std::move(state));
+    EXPECT_EQ(guess(model, steps)->front().tokens.size(), static_cast<std::size_t>(kMost));
+  }
+  EXPECT_TRUE(processor.expired()) << "it lives until its turn has ended";
+}
+
 }  // namespace
 }  // namespace troupe::test
