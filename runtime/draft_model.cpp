@@ -192,7 +192,7 @@ void DraftModel::find_caches() {
   for (Drafting& draft : drafting_) {
     if (!draft.goes_on()) continue;
     const auto tokens = std::span<const TokenId>(draft.told->tokens).first(draft.told->known);
-    const auto cache = caches_.find(draft.step->session, tokens.first(tokens.size() - 1), 1 + most_);
+    const auto cache = caches_.find(draft.step->session, tokens.first(tokens.size() - 1), draft.room);
     const std::int64_t behind = cache ? std::ssize(tokens) - (*cache)->length() : 0;
     const bool long_behind = behind > 2 * most_;
     const std::int64_t now = std::min({behind, long_behind ? portion : behind, engine_.max_rows - rows});

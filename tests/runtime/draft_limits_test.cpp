@@ -81,5 +81,16 @@ TEST_F(DraftModels, let_go_of_a_sessions_sampler_before_its_step_runs) {
   EXPECT_TRUE(processor.expired()) << "it lives until its turn has ended";
 }
 
+TEST_F(DraftModels, want_no_page_more_than_the_session_itself) {
+  pages_ = pool_of(1);
+  DraftModel model(stub(), kMost);
+  begin(model, 7, Tokens(14, 3));
+  std::vector<Step> steps{step(7)};
+  steps[0].draft_room = 2;
+  const auto guesses = guess(model, steps);
+  ASSERT_FALSE(guesses->empty());
+  EXPECT_EQ(guesses->front().tokens.size(), 2u);
+}
+
 }  // namespace
 }  // namespace troupe::test
