@@ -188,21 +188,32 @@ bool DraftModel::deeper(const LaunchCost& verifying) {
 // What is computed first: all that was said since the last time, and of a long prompt a portion.
 void DraftModel::find_caches() {
   caches_.begin_launch();
-  std::int64_t portion = kCatchUp, rows = 0;
+  computed_.clear();
   for (Drafting& draft : drafting_) {
     if (!draft.goes_on()) continue;
-    const auto tokens = std::span<const TokenId>(draft.told->tokens).first(draft.told->known);
-    const auto cache = caches_.find(draft.step->session, tokens.first(tokens.size() - 1), draft.room);
-    const std::int64_t behind = cache ? std::ssize(tokens) - (*cache)->length() : 0;
-    const bool long_behind = behind > 2 * most_;
-    const std::int64_t now = std::min({behind, long_behind ? portion : behind, engine_.max_rows - rows});
-    draft.over = now < behind || now == 0;
-    if (now == 0) continue;
+    const auto past = std::span<const TokenId>(draft.told->tokens).first(draft.told->known - 1);
+    const auto cache = caches_.find(draft.step->session, past, draft.room);
+    draft.over = true;
+    if (!cache) continue;
     draft.cache = *cache;
-    const auto from = tokens.begin() + (*cache)->length();
-    draft.next.assign(from, from + now);
-    rows += now;
-    portion -= long_behind ? now : 0;
+    computed_.push_back(&draft);
+  }
+  catch_up();
+}
+
+// Who is nearest comes first: where each got a part in turn, answers would end before one of them is caught up with.
+void DraftModel::catch_up() {
+  std::ranges::stable_sort(computed_, {}, &Drafting::behind);
+  std::int64_t portion = kCatchUp, left = engine_.max_rows;
+  for (Drafting* draft : computed_) {
+    const std::int64_t behind = draft->behind();
+    const bool far = behind > 2 * most_;
+    const std::int64_t now = std::min({behind, far ? portion : behind, left});
+    const auto from = draft->told->tokens.begin() + draft->cache->length();
+    draft->next.assign(from, from + now);
+    draft->over = now < behind;
+    left -= now;
+    portion -= far ? now : 0;
   }
 }
 

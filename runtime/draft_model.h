@@ -106,12 +106,14 @@ class DraftModel {
 
     bool goes_on() const { return !over && std::ssize(guesses) < room; }
     std::int64_t position() const { return step->cache.position() + 1 + std::ssize(guesses); }
+    std::int64_t behind() const { return static_cast<std::int64_t>(told->known) - cache->length(); }
     Slice slice(const KvLease& lease) const;
   };
 
   void choose_whom(std::span<const Step* const> steps, std::int64_t spare_rows, const LaunchCost& verifying);
   bool deeper(const LaunchCost& verifying);
   void find_caches();
+  void catch_up();
   void launch(const ReadClock& clock);
   bool run();
   void settle(Drafting& draft, const Slice& slice);

@@ -188,6 +188,19 @@ TEST_F(DraftModels, catches_up_with_a_long_prompt_in_portions) {
   EXPECT_EQ(rounds, 200 / DraftModel::kCatchUp);
 }
 
+TEST_F(DraftModels, catches_up_with_one_long_prompt_before_the_next_whoever_comes_first) {
+  DraftModel model(stub(), kMost);
+  begin(model, 7, Tokens(200, 5));
+  begin(model, 8, Tokens(200, 6));
+  std::int64_t rounds = 0;
+  for (bool none = true; none; ++rounds) {
+    ASSERT_LT(rounds, 10);
+    const bool turned = rounds % 2 == 1;
+    none = guess(model, {step(turned ? 8 : 7), step(turned ? 7 : 8)})->empty();
+  }
+  EXPECT_EQ(rounds, 1 + 200 / DraftModel::kCatchUp);
+}
+
 TEST_F(DraftModels, that_fail_in_a_step_keep_the_guesses_so_far_and_go_on) {
   DraftModel model(stub(), kMost);
   begin(model, 7, {1, 2, 3});
