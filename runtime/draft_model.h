@@ -54,7 +54,7 @@ Result<std::shared_ptr<Engine>> open_draft(const Engine& target, const std::stri
 
 class DraftModel {
  public:
-  // Rows a launch of its own spends on prompts that it has not computed: some 5 ms with SmolLM2-135M's first third.
+  // Rows a launch of its own spends on long prompts that it has not computed.
   static constexpr std::int64_t kCatchUp = 64;
   static constexpr std::size_t kMostSessions = 4096;  // that it remembers
   static constexpr int kTries = 8;                    // launches whatever they cost, to begin with
