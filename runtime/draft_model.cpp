@@ -92,6 +92,7 @@ Result<std::span<const DraftModel::Guess>> DraftModel::guess(std::span<const Ste
   guesses_.clear();
   ++launches_;
   choose_whom(steps, spare_rows, verifying);
+  const bool tries = tries_ > 0;
   try {
     std::int32_t nth = 1;
     for (; nth <= most_ && deeper(verifying); ++nth) {
@@ -104,7 +105,7 @@ Result<std::span<const DraftModel::Guess>> DraftModel::guess(std::span<const Ste
   } catch (const std::bad_alloc&) {
     return Error{ErrorCode::out_of_memory, "there is no memory for a launch of it"};
   }
-  take_guesses();
+  take_guesses(tries);
   return std::span<const Guess>(guesses_);
 }
 
@@ -114,7 +115,7 @@ void DraftModel::pause() {
   tries_ = kTryAgain;
 }
 
-void DraftModel::take_guesses() {
+void DraftModel::take_guesses(bool tries) {
   for (Drafting& draft : drafting_) {
     draft.told->guessed = !draft.guesses.empty();
     draft.told->ends_behind.reset();
@@ -124,7 +125,7 @@ void DraftModel::take_guesses() {
     } else {
       draft.told->tokens.resize(draft.told->known);
       draft.told->tokens.insert(draft.told->tokens.end(), draft.guesses.begin(), draft.guesses.end());
-      guesses_.push_back({draft.step->session, std::move(draft.guesses), draft.odds});
+      guesses_.push_back({draft.step->session, std::move(draft.guesses), tries ? 1.0f : draft.odds});
     }
   }
   if (guesses_.empty()) odds_.fade(kFade);

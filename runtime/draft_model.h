@@ -68,7 +68,7 @@ class DraftModel {
   struct Guess {
     SessionId session = 0;
     std::vector<TokenId> tokens;
-    float odds = 0.0f;  // as Step::draft_odds
+    float odds = 0.0f;  // as Step::draft_odds; those of a try are 1, so that they are verified
   };
 
   // A step came. Of a session whose past was never told (Step::past) nothing is guessed.
@@ -119,7 +119,7 @@ class DraftModel {
   void settle(Drafting& draft, const Slice& slice);
   void drop(Drafting& draft);
   void pause();
-  void take_guesses();
+  void take_guesses(bool tries);
   void count(Told& told, bool right);
   void forget_longest_unused();
 

@@ -39,6 +39,16 @@ TEST_F(DraftModels, is_tried_and_then_left_where_its_launches_cost_more_than_the
   EXPECT_EQ(launches_, DraftModel::kTries);
 }
 
+TEST_F(DraftModels, says_of_a_try_that_it_is_to_be_verified) {
+  DraftModel model(stub(), kMost);
+  begin(model, 7, {1, 2, 3});
+  EXPECT_EQ(guess(model, {step(7)})->front().odds, 1.0f);
+  for (int i = 0; i < 4; ++i) round(model, 7);
+  const float odds = guess(model, {step(7)})->front().odds;
+  EXPECT_LT(odds, 1.0f);
+  EXPECT_GT(odds, 0.8f);
+}
+
 TEST_F(DraftModels, is_not_judged_by_its_first_launch) {
   fault_ = [this] { launch_takes_ = microseconds(launches_ == 1 ? 1'000'000 : 100); };
   DraftModel model(stub(), kMost);
