@@ -49,11 +49,8 @@ SupervisorOptions supervision(const HostOptions& host, KeyWeights weights, std::
   options.record = std::move(record);
   options.sleep_room = std::move(sleep_room);
   options.fuse = host.fuse;
-  options.drafts = host.drafts;
-  if (draft) {
-    options.draft = DraftEngine::of(std::move(draft));
-    if (host.drafts == 0) options.drafts = HostOptions::kDraftsByModel;
-  }
+  options.drafts = HostOptions::guesses(host.drafts, draft != nullptr);
+  if (draft) options.draft = DraftEngine::of(std::move(draft));
   options.prefix_memory = host.prefix_memory;
   options.weights = std::move(weights);
   return options;

@@ -46,10 +46,14 @@ struct HostOptions {
   // launch that comes anyway, as far as that pays: the same answers, bit for bit, in fewer launches where text repeats
   // itself.
   std::int32_t drafts = 0;
-  static constexpr std::int32_t kMostDrafts = 16, kDraftsByModel = 8;
+  static constexpr std::int32_t kMostDrafts = 16;
   // A smaller model with the same tokens, a GGUF file, which guesses where a session's own history tells nothing; it is
-  // asked only where that pays. `drafts` of 0 is then kDraftsByModel. Empty: none.
+  // asked only where that pays. `drafts` of 0 is then 8. Empty: none.
   std::string draft{};
+  // How many tokens are guessed ahead at most if `drafts` were asked for, with a draft model or without.
+  static constexpr std::int32_t guesses(std::int32_t drafts, bool draft_model) {
+    return drafts == 0 && draft_model ? 8 : drafts;
+  }
   // A new file for what the batcher decides by and what comes of it, which `troupe replay` computes once more, bit by
   // bit; it holds what is said, as tokens. Empty: none. See docs/replay.md.
   std::string record{};

@@ -52,9 +52,7 @@ class Bench {
       if (auto done = intruder_table(); !done) return done;
     }
     if (auto done = company_tables(); !done) return done;
-    if (flags_.host.drafts > 0 || draft_) {
-      if (auto done = guess_table(); !done) return done;
-    }
+    if (auto done = guess_table(); !done) return done;
     if (!flags_.no_table) {
       if (auto done = fused_table(); !done) return done;
     }
@@ -86,9 +84,10 @@ class Bench {
     return {};
   }
 
-  // What guessing brings, one run beside the other.
+  // What guessing brings, one run beside the other, if any is asked for.
   Result<void> guess_table() {
-    const std::int32_t drafts = flags_.host.drafts > 0 ? flags_.host.drafts : HostOptions::kDraftsByModel;
+    const std::int32_t drafts = HostOptions::guesses(flags_.host.drafts, draft_ != nullptr);
+    if (drafts == 0) return {};
     report_.begin_guess_table(drafts);
     for (int sessions : flags_.sessions) {
       Load guesses = load(sessions);

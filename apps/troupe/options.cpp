@@ -204,7 +204,7 @@ void HostFlags::add_to(CLI::App& command) {
       .add_option("--draft", draft,
                   "A smaller model (GGUF) with the same tokens, which guesses too, where that makes answers faster; "
                   "they stay the same (with --drafts 0 it guesses up to " +
-                      std::to_string(HostOptions::kDraftsByModel) + ")")
+                      std::to_string(HostOptions::guesses(0, true)) + ")")
       ->check(named());
   command
       .add_option(

@@ -8,6 +8,10 @@ llama_archive=llama_cpp_python-0.3.36.tar.gz
 llama_sha256=832db0699007f1be95a7e41ef12e88926b02ba836461e36a36372db2760c1a2e
 llama_flags=(-DCMAKE_BUILD_TYPE=Release -DBUILD_SHARED_LIBS=OFF -DGGML_NATIVE=ON -DLLAMA_OPENSSL=OFF
   -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_EXAMPLES=OFF -DLLAMA_BUILD_SERVER=OFF -DLLAMA_BUILD_APP=OFF)
+# g++ 12 takes _tile_loadconfig to read 8 bytes of the 64 and leaves the stores to the others out; on a CPU with AMX the
+# first tile instruction then ends the program. llama.cpp as it was meant to be: the compiler is told that all are read.
+llama_mended=ggml/src/ggml-cpu/amx/mmq.cpp
+llama_mend='s/^ *_tile_loadconfig(&tc);$/    __asm__ volatile("" : : "r"(\&tc) : "memory");\n&/'
 
 # compare_peers [OPTION...]: --native-llama without a path is built here, every other option goes on as it is.
 compare_peers() {
@@ -63,7 +67,7 @@ peers_progress() { printf '%d MB in place' $(($(du -sb "$peers_venv.part" 2>/dev
 # Sets native_llama: llama.cpp's llama-batched-bench, built for this very CPU out of llama-cpp-python's source archive.
 ensure_native_llama() {
   local folder
-  folder=$cache/llama.cpp-$({ echo "$llama_sha256 ${llama_flags[*]}"; "${CXX:-g++}" -dumpfullversion -dumpmachine
+  folder=$cache/llama.cpp-$({ echo "$llama_sha256 ${llama_flags[*]} $llama_mend"; "${CXX:-g++}" -dumpfullversion -dumpmachine
     grep -m 1 '^flags' /proc/cpuinfo; } | digest)
   native_llama=$folder/llama-batched-bench
   [[ ! -x $native_llama ]] || return 0
@@ -100,6 +104,8 @@ fetch_llama() {
   mkdir "$work/source.part"
   tar -xzf "$archive" -C "$work/source.part" --strip-components=1 ||
     fail "llama.cpp's archive could not be unpacked into $work; is there space? Then run this again."
+  sed -i "$llama_mend" "$work/source.part/vendor/llama.cpp/$llama_mended" ||
+    fail "llama.cpp's $llama_mended could not be mended in $work; is there space? Then run this again."
   mv "$work/source.part" "$work/source"
 }
 

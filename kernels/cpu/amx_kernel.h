@@ -10,8 +10,7 @@
 // of one scale). A chunk has a phase of tile products, left in a buffer of 8 KB, and a phase of vector code that scales
 // them. They take turns on purpose: while a tile instruction is in flight, 512-bit floating point runs at half its
 // rate. Both row tiles use a chunk's expanded weights; the next chunk is expanded, with integer code, while the first
-// row tile's products drain. (Measured with a prototype on an Emerald Rapids core; see docs/architecture.md for what
-// of this file has run where.)
+// row tile's products drain. (docs/performance.md has what was measured, and chunks of other sizes.)
 #pragma once
 
 #include "kernels/cpu/amx_tiles.h"
@@ -268,18 +267,17 @@ struct WideMatmuls {
 
 // The avx512-vnni path with these.
 //
-// When they pay, by the prototype's figures (GMAC/s, two threads, AMX against VNNI): Q4_0 and Q4_1 282 and 284 against
-// 301 and 287 at 8 rows, 507 and 420 against 384 and 364 at 16; Q8_0 201 against 216 and 337 against 304. The other
-// formats of one term a block cost what Q4_0 or Q4_1 do. Q6_K has two, so two products (a product's time does not
-// depend on its inputs) and two scalings where VNNI's dots stay what they are: by the prototype's parts it would be an
-// eighth slower, not measured; it goes along in a launch whose other weights ask.
+// When they pay, measured with weights from memory and two threads (GMAC/s, AMX against VNNI): at 8 rows Q4_0 384
+// against 364, Q4_1 370 against 339, Q5_0 364 against 308, Q4_K 387 against 341, Q8_0 278 against 269 (but 204 against
+// 241 where weights are hot; at 10 rows 329 against 309), Q6_K 237 against 256. Q6_K has two terms a block, so twice
+// the products, and is even at 11. (The machine: docs/performance.md.)
 template <class V, class Tiles>
 Path make_amx_path(const char* name) {
   using W = WideMatmuls<V, Tiles>;
   Path path = avx512_vnni_path();
   path.name = name;
   path.wide = {2 * kAmxRows,
-               {0, 0, 0, 12, 12, 12, 12, 16, 12, 12, 0},
+               {0, 0, 0, 8, 8, 8, 8, 10, 8, 8, 12},
                {W::template floating<DType::f32>, W::template floating<DType::f16>, W::template floating<DType::bf16>,
                 W::template quantized<GroupFormat<V, false, 4, 3>>, W::template quantized<GroupFormat<V, true, 4, -1>>,
                 W::template quantized<GroupFormat<V, false, 5, 4>>, W::template quantized<GroupFormat<V, true, 5, -1>>,
