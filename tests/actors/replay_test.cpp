@@ -257,10 +257,7 @@ TEST_F(Replayed, a_token_that_was_another_is_found_and_named) {
 
 TEST_F(Replayed, a_batch_that_was_another_ends_the_replay_there) {
   auto events = events_of(record());
-  auto tenth = std::ranges::find_if(events, is_launch);
-  for (int further = 0; further < 9; ++further) tenth = std::find_if(tenth + 1, events.end(), is_launch);
-  ASSERT_NE(tenth, events.end());
-  std::get<BatchGathered>(*tenth).slices.back().rows += 1;
+  nth<BatchGathered>(events, 9, is_launch).slices.back().rows += 1;
   const auto engine = other_engine("auto", 1);
   const auto report = replay_of(events, *engine);
   ASSERT_TRUE(report) << report.error().message;

@@ -33,11 +33,15 @@ inline std::string record_bytes(const RecordHeader& header, const std::vector<Re
   return bytes;
 }
 
-// The so-many-th event of a kind.
+inline bool any_event(const RecordEvent&) {
+  return true;
+}
+
+// The so-many-th event of a kind, of those that fit.
 template <class Kind>
-Kind& nth(std::vector<RecordEvent>& events, std::size_t number) {
+Kind& nth(std::vector<RecordEvent>& events, std::size_t number, bool (*fits)(const RecordEvent&) = any_event) {
   for (RecordEvent& event : events) {
-    if (auto* found = std::get_if<Kind>(&event); found != nullptr && number-- == 0) return *found;
+    if (auto* found = std::get_if<Kind>(&event); found != nullptr && fits(event) && number-- == 0) return *found;
   }
   throw std::runtime_error("the record has not so many of these");
 }
