@@ -3,6 +3,7 @@
 #include <atomic>
 #include <iostream>
 #include <map>
+#include <optional>
 #include <random>
 
 #include "tests/actors/actor_lab.h"
@@ -33,17 +34,18 @@ class CancelLab {
     neighbour_ = lab_.open();
     // It decodes all the time, and has its pages for the worst case from the beginning.
     caf::anon_send(neighbour_, say_atom_v, token_turn(prompt(1, 16), 1000));
-    await_launches(3);
+    EXPECT_TRUE(await_launches(3));
     own_ = lab_.engine().pages()->used();
   }
 
-  // Pages that a launch sees beyond the neighbour's, when the victim met this phase.
-  std::pair<SessionPhase, std::int64_t> strike(Turn turn, std::chrono::microseconds after, bool close) {
+  // Pages that a launch sees beyond the neighbour's, when the victim met this phase; nothing when the neighbour said
+  // its last token meanwhile, so that no launch came to look.
+  std::optional<std::pair<SessionPhase, std::int64_t>> strike(Turn turn, std::chrono::microseconds after, bool close) {
     const SessionActor victim = lab_.open();
     caf::anon_send(victim, say_atom_v, std::move(turn));
     std::this_thread::sleep_for(after);
     const auto met = close ? lab_.ask<SessionPhase>(victim, close_atom_v) : lab_.ask<SessionPhase>(victim, stop_atom_v);
-    await_launches(2);
+    const bool seen_after = await_launches(2);
     // Before an answer has a token the cancel takes the prompt back too; behind it the history stays, with its pages.
     const auto kept = close ? 0 : pages_for(std::ssize(lab_.ask<Transcript>(victim, transcript_atom_v)->tokens));
     const std::int64_t seen = watch_.used - own_;
@@ -51,7 +53,8 @@ class CancelLab {
       caf::anon_send(victim, close_atom_v);
       while (lab_.describe().sessions > 1) std::this_thread::yield();
     }
-    return {*met, seen - kept};
+    if (!seen_after) return std::nullopt;
+    return std::pair{*met, seen - kept};
   }
   bool neighbour_talks() {
     const auto past = lab_.engine().counters().launches;
@@ -67,9 +70,10 @@ class CancelLab {
     made.run = watch_.run();
     return made;
   }
-  void await_launches(std::int64_t count) {
+  bool await_launches(std::int64_t count) {
     const std::int64_t until = watch_.begun + count;
     for (int i = 0; i < 1'000'000 && watch_.begun < until; ++i) std::this_thread::yield();
+    return watch_.begun >= until;
   }
 
   LaunchWatch watch_;
@@ -88,8 +92,10 @@ TEST(Cancel, gives_the_pages_back_before_the_next_launch_in_every_phase) {
       const std::chrono::microseconds after(random() % 3000);
       const int tokens = i % 3 == 0 ? 600 : 5;    // a prompt of many launches, or of one
       const int answer = i % 4 == 1 ? 1700 : 60;  // more pages than there are: it waits
-      const auto [met, left] =
+      const auto struck =
           lab.strike(token_turn(prompt(static_cast<int>(random() % 1000), tokens), answer), after, close);
+      if (!struck) break;
+      const auto [met, left] = *struck;
       ++hits[met];
       EXPECT_LE(left, 0) << "pages of a turn that was cancelled when it was " << name(met);
     }
