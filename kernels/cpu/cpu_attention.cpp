@@ -69,19 +69,15 @@ void CpuBackend::attend(const AttendArgs& args, const BatchView& batch) {
   // sequence has one row, that row's own thread stores them, and one region is enough.
   const bool single_rows = static_cast<std::int64_t>(batch.sequences.size()) == batch.rows();
   if (!single_rows) {
-    pool_.run(static_cast<std::int64_t>(batch.sequences.size()) * heads, 1, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) {
-        store_rows(args, batch.sequences[static_cast<std::size_t>(i / heads)], static_cast<int>(i % heads));
-      }
+    pool_.run(static_cast<std::int64_t>(batch.sequences.size()) * heads, [&](std::int64_t i) {
+      store_rows(args, batch.sequences[static_cast<std::size_t>(i / heads)], static_cast<int>(i % heads));
     });
   }
-  pool_.run(static_cast<std::int64_t>(slices_.size()) * heads, 1, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      const AttendSlice& slice = slices_[static_cast<std::size_t>(i / heads)];
-      const int kv_head = static_cast<int>(i % heads);
-      if (single_rows) store_rows(args, *slice.sequence, kv_head);
-      attend_slice(args, slice, kv_head);
-    }
+  pool_.run(static_cast<std::int64_t>(slices_.size()) * heads, [&](std::int64_t i) {
+    const AttendSlice& slice = slices_[static_cast<std::size_t>(i / heads)];
+    const int kv_head = static_cast<int>(i % heads);
+    if (single_rows) store_rows(args, *slice.sequence, kv_head);
+    attend_slice(args, slice, kv_head);
   });
 }
 

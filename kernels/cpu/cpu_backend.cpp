@@ -79,11 +79,16 @@ bool CpuBackend::wants_wide(std::int64_t rows, Weights weights) const {
   return wide_from > 0 && rows >= wide_from;
 }
 
-// `rows` rows as evenly as they go into tiles of at most path_.tile_rows: 16 are 6 + 5 + 5, not 6 + 6 + 4.
-void CpuBackend::plan_tiles(std::int64_t rows, Weights weights) {
+// The rows of rows_ as evenly as they go into tiles of at most path_.tile_rows: 16 are 6 + 5 + 5, not 6 + 6 + 4.
+//
+// The rows of a tile share cache lines, which take long from core to core, so what several threads make ready of one
+// tile are columns of it. They do where there are few tiles and a part is still worth a region, which costs about a
+// microsecond: 4096 inputs take as long.
+void CpuBackend::plan_tiles(Weights weights) {
+  constexpr std::int64_t kPartInputs = 4096, kColumns = 64;
+  const std::int64_t rows = rows_.count;
   ready_for_ = nullptr;
   wide_ = wants_wide(rows, weights);
-  tile_parts_ = wide_ ? 4 : 1;
   places_.clear();
   const std::int64_t most = wide_ ? path_.wide.tile_rows : path_.tile_rows, tiles = (rows + most - 1) / most;
   for (std::int64_t i = 0, first = 0; i < tiles; ++i) {
@@ -91,25 +96,28 @@ void CpuBackend::plan_tiles(std::int64_t rows, Weights weights) {
     places_.push_back({first, static_cast<int>(size)});
     first += size;
   }
+  if (rows == 0) return;
+  const std::int64_t columns = (rows_.cols + kColumns - 1) / kColumns;
+  const std::int64_t worth = std::min(2 * pool_.threads() / tiles, rows * rows_.cols / (tiles * kPartInputs));
+  const std::int64_t parts = std::clamp<std::int64_t>(worth, 1, columns);
+  part_cols_ = (columns + parts - 1) / parts * kColumns;
+  tile_parts_ = (rows_.cols + part_cols_ - 1) / part_cols_;
 }
 
-// The rows of a tile share cache lines, so one thread takes all of them. (A row each: twice the time of the whole phase
-// where the threads have separate last-level caches.) Of a wide tile it takes a quarter, 8 rows of 32, or else most
-// threads would have nothing to do: the q of 8 rows are whole lines, only the scales are shared.
 CpuBackend::TilePart CpuBackend::tile_part(std::int64_t i) const {
-  const TilePlace& place = places_[static_cast<std::size_t>(i / tile_parts_)];
-  const int part = static_cast<int>(i % tile_parts_);
-  return {place, place.rows * part / tile_parts_, place.rows * (part + 1) / tile_parts_};
+  const std::int64_t from = i % tile_parts_ * part_cols_;
+  return {places_[static_cast<std::size_t>(i / tile_parts_)], from, std::min(part_cols_, rows_.cols - from)};
 }
 
-void CpuBackend::quantize_part(const TilePart& part, std::int64_t from, std::int64_t cols, bool* finite) {
+void CpuBackend::quantize_part(const TilePart& part, bool* finite) {
   const TilePlace& place = part.place;
-  std::byte* to =
-      quantized_.data() + QuantLayout::bytes(place.first, rows_.cols) + QuantLayout::bytes(place.rows, from);
-  for (int m = part.begin; m < part.end; ++m) {
-    const float* x = rows_.floats + (place.first + m) * rows_.cols + from;
-    finite[m] = path_.quantize(x, cols, to, place.rows, m) && finite[m];
-  }
+  path_.quantize({.x = rows_.floats + place.first * rows_.cols + part.from,
+                  .stride = rows_.cols,
+                  .blocks = part.cols / 32,
+                  .tile = quantized_.data() + QuantLayout::bytes(place.first, rows_.cols) +
+                          QuantLayout::bytes(place.rows, part.from),
+                  .rows = place.rows,
+                  .finite = finite});
 }
 
 namespace {
@@ -119,52 +127,62 @@ void mark(std::span<std::uint8_t> faulty, std::int64_t row) {
   std::atomic_ref(faulty[static_cast<std::size_t>(row)]).store(1, std::memory_order_relaxed);
 }
 
+// The row of the batch that stands in place `i` of those picked; nothing picked: all.
+std::int64_t picked(std::span<const std::int32_t> pick, std::int64_t i) {
+  return pick.empty() ? i : pick[static_cast<std::size_t>(i)];
+}
+
+bool any_quantized(std::initializer_list<const PreparedWeight*> weights) {
+  return std::any_of(weights.begin(), weights.end(), [](auto* weight) { return is_quantized(*weight); });
+}
+
 }  // namespace
 
+template <class Make>
+void CpuBackend::for_parts(std::span<const std::int32_t> pick, std::span<std::uint8_t> faulty, Make&& make) {
+  pool_.run(part_count(), [&](std::int64_t i) {
+    const TilePart part = tile_part(i);
+    bool finite[kMaxTileRows];
+    std::fill_n(finite, part.place.rows, true);
+    make(part, finite);
+    for (int m = 0; m < part.place.rows; ++m) {
+      if (!finite[m]) mark(faulty, picked(pick, part.place.first + m));
+    }
+  });
+}
+
+// Every part of a tile finds the factors of all its rows for itself: a row is read faster than a region begins.
 void CpuBackend::norm_rows(const float* h, const NormWeight& norm, std::span<const std::int32_t> pick,
                            std::int64_t rows, Weights weights, std::span<std::uint8_t> faulty) {
   const auto cols = static_cast<std::int64_t>(norm.weight.size());
-  const bool quantized =
-      std::any_of(weights.begin(), weights.end(), [](auto* weight) { return is_quantized(*weight); });
+  const bool quantized = any_quantized(weights);
   float* normed = reinterpret_cast<float*>(normed_.data());
   rows_ = {normed, rows, cols};
-  plan_tiles(rows, weights);
-  pool_.run(part_count(), ThreadPool::kShrinking, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      const TilePart part = tile_part(i);
-      const auto source = [&](std::int64_t row) { return pick.empty() ? row : pick[static_cast<std::size_t>(row)]; };
-      bool finite[kMaxTileRows];
-      for (int m = part.begin; m < part.end; ++m) {
-        const std::int64_t row = part.place.first + m;
-        finite[m] = path_.rms_norm(h + source(row) * cols, norm.weight.data(), cols, norm.epsilon, normed + row * cols);
-      }
-      if (quantized) quantize_part(part, 0, cols, finite);
-      for (int m = part.begin; m < part.end; ++m) {
-        if (!finite[m]) mark(faulty, source(part.place.first + m));
+  plan_tiles(weights);
+  for_parts(pick, faulty, [&](const TilePart& part, bool* finite) {
+    for (int m = 0; m < part.place.rows; ++m) {
+      const float* x = h + picked(pick, part.place.first + m) * cols;
+      float* y = normed + (part.place.first + m) * cols + part.from;
+      const float factor = path_.rms_factor(x, cols, norm.epsilon);
+      finite[m] = !std::isnan(factor);
+      if (finite[m]) {
+        path_.rms_scale(x + part.from, norm.weight.data() + part.from, part.cols, factor, y);
+      } else {
+        std::fill_n(y, part.cols, 0.0f);
       }
     }
+    if (quantized) quantize_part(part, finite);
   });
 }
 
 void CpuBackend::take_rows(const float* x, std::int64_t rows, const PreparedWeight& weight,
                            std::span<std::uint8_t> faulty) {
-  constexpr std::int64_t kPartCols = 512;  // of a wide row, so that a few rows keep several threads busy
-  const std::int64_t cols = weight.cols, widths = (cols + kPartCols - 1) / kPartCols;
-  const bool quantized = is_quantized(weight);
-  rows_ = {x, rows, cols};
-  plan_tiles(rows, {&weight});
-  pool_.run(part_count() * widths, ThreadPool::kShrinking, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      const TilePart part = tile_part(i / widths);
-      const std::int64_t from = i % widths * kPartCols, width = std::min(kPartCols, cols - from);
-      bool finite[kMaxTileRows];
-      for (int m = part.begin; m < part.end; ++m) {
-        finite[m] = quantized || path_.all_finite(x + (part.place.first + m) * cols + from, width);
-      }
-      if (quantized) quantize_part(part, from, width, finite);
-      for (int m = part.begin; m < part.end; ++m) {
-        if (!finite[m]) mark(faulty, part.place.first + m);
-      }
+  rows_ = {x, rows, weight.cols};
+  plan_tiles({&weight});
+  for_parts({}, faulty, [&](const TilePart& part, bool* finite) {
+    if (is_quantized(weight)) return quantize_part(part, finite);
+    for (int m = 0; m < part.place.rows; ++m) {
+      finite[m] = path_.all_finite(x + (part.place.first + m) * weight.cols + part.from, part.cols);
     }
   });
 }
@@ -172,9 +190,17 @@ void CpuBackend::take_rows(const float* x, std::int64_t rows, const PreparedWeig
 void CpuBackend::quantize_results(const TilePlace& place, std::int64_t column, std::int64_t cols, const float* results,
                                   std::span<std::uint8_t> faulty) {
   constexpr std::int64_t kWidth = 2 * kTileRows;
-  std::byte* to = spare_.data() + QuantLayout::bytes(place.first, cols) + QuantLayout::bytes(place.rows, column);
+  bool finite[kMaxTileRows];
+  std::fill_n(finite, place.rows, true);
+  path_.quantize(
+      {.x = results,
+       .stride = kWidth,
+       .blocks = 1,
+       .tile = spare_.data() + QuantLayout::bytes(place.first, cols) + QuantLayout::bytes(place.rows, column),
+       .rows = place.rows,
+       .finite = finite});
   for (int m = 0; m < place.rows; ++m) {
-    if (!path_.quantize(results + m * kWidth, kWidth, to, place.rows, m)) mark(faulty, place.first + m);
+    if (!finite[m]) mark(faulty, place.first + m);
   }
 }
 
@@ -200,18 +226,15 @@ void CpuBackend::add_strips(const PreparedWeight& weight, float* out) {
 
 template <class Done>
 void CpuBackend::for_strips(Done&& done) {
-  const auto units = static_cast<std::int64_t>(strips_.size());
-  pool_.run(units, ThreadPool::kShrinking, [&](std::int64_t begin, std::int64_t end) {
+  pool_.run(static_cast<std::int64_t>(strips_.size()), [&](std::int64_t i) {
     alignas(64) float results[kMaxTileRows * 2 * kTileRows];
-    for (std::int64_t i = begin; i < end; ++i) {
-      const Strip& strip = strips_[static_cast<std::size_t>(i)];
-      const PreparedWeight& weight = *strip.weight;
-      const std::size_t stride = tile_bytes(weight.type, weight.cols);
-      const std::byte* tile = weight.data + static_cast<std::size_t>(strip.tile) * stride;
-      for (const TilePlace& place : places_) {
-        matmul(weight.type)(tile, stride, strip.tiles, act_tile(place, stride), results);
-        done(strip, place, results);
-      }
+    const Strip& strip = strips_[static_cast<std::size_t>(i)];
+    const PreparedWeight& weight = *strip.weight;
+    const std::size_t stride = tile_bytes(weight.type, weight.cols);
+    const std::byte* tile = weight.data + static_cast<std::size_t>(strip.tile) * stride;
+    for (const TilePlace& place : places_) {
+      matmul(weight.type)(tile, stride, strip.tiles, act_tile(place, stride), results);
+      done(strip, place, results);
     }
   });
 }
@@ -305,38 +328,31 @@ void CpuBackend::head(const HeadArgs& args, const BatchView& batch) {
 }
 
 void CpuBackend::embed(float* h, const PreparedWeight& table, const BatchView& batch) {
-  pool_.run(batch.rows(), 1, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t r = begin; r < end; ++r) {
-      read_row(table, batch.tokens[static_cast<std::size_t>(r)], h + r * table.cols);
-    }
-  });
+  pool_.run(batch.rows(),
+            [&](std::int64_t r) { read_row(table, batch.tokens[static_cast<std::size_t>(r)], h + r * table.cols); });
 }
 
 // -- sampling --
 
 void CpuBackend::top_candidates(std::span<const TopRequest> requests) {
-  pool_.run(static_cast<std::int64_t>(requests.size()), 1, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      const TopRequest& request = requests[static_cast<std::size_t>(i)];
-      const bool whole = request.count == request.vocabulary;
-      const std::int64_t best = request.count == 1 || whole ? path_.argmax(request.logits, request.vocabulary) : -1;
-      if (best < 0 || (whole && !std::isfinite(request.logits[best]))) {
-        troupe::top_candidates(request);
-      } else if (whole) {
-        sort_vocabulary(request, request.logits[best]);
-      } else {
-        *request.out = {request.logits[best], static_cast<std::int32_t>(best)};
-      }
+  pool_.run(static_cast<std::int64_t>(requests.size()), [&](std::int64_t i) {
+    const TopRequest& request = requests[static_cast<std::size_t>(i)];
+    const bool whole = request.count == request.vocabulary;
+    const std::int64_t best = request.count == 1 || whole ? path_.argmax(request.logits, request.vocabulary) : -1;
+    if (best < 0 || (whole && !std::isfinite(request.logits[best]))) {
+      troupe::top_candidates(request);
+    } else if (whole) {
+      sort_vocabulary(request, request.logits[best]);
+    } else {
+      *request.out = {request.logits[best], static_cast<std::int32_t>(best)};
     }
   });
 }
 
 void CpuBackend::log_sum_exp(std::span<const LogSumRequest> requests) {
-  pool_.run(static_cast<std::int64_t>(requests.size()), 1, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      const LogSumRequest& request = requests[static_cast<std::size_t>(i)];
-      *request.out = path_.log_sum_exp(request.logits, request.vocabulary);
-    }
+  pool_.run(static_cast<std::int64_t>(requests.size()), [&](std::int64_t i) {
+    const LogSumRequest& request = requests[static_cast<std::size_t>(i)];
+    *request.out = path_.log_sum_exp(request.logits, request.vocabulary);
   });
 }
 

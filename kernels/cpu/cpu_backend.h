@@ -51,10 +51,10 @@ class CpuBackend final : public Backend {
     std::int64_t first;  // first row of the tile
     int rows;
   };
-  // The rows of a tile, from begin to end, that one thread makes ready.
+  // The inputs of a tile's rows, `cols` from `from` on, that one thread makes ready.
   struct TilePart {
     const TilePlace& place;
-    int begin, end;
+    std::int64_t from, cols;
   };
   // A strip is the weight tiles of one claim's unit: one or two tiles of one weight.
   struct Strip {
@@ -71,7 +71,7 @@ class CpuBackend final : public Backend {
   };
 
   bool wants_wide(std::int64_t rows, Weights weights) const;
-  void plan_tiles(std::int64_t rows, Weights weights);
+  void plan_tiles(Weights weights);
   std::int64_t part_count() const { return static_cast<std::int64_t>(places_.size()) * tile_parts_; }
   TilePart tile_part(std::int64_t i) const;
   // h (or the rows of it that `pick` names) normed into normed_, and quantized if any weight is.
@@ -81,8 +81,11 @@ class CpuBackend final : public Backend {
   // Results of a pair of weight tiles, a quantization block of 32, as inputs of a weight of `cols` inputs: into spare_.
   void quantize_results(const TilePlace& place, std::int64_t column, std::int64_t cols, const float* results,
                         std::span<std::uint8_t> faulty);
-  // The inputs from .. from + cols - 1 of a part's rows; false in `finite` where a row's are not all finite.
-  void quantize_part(const TilePart& part, std::int64_t from, std::int64_t cols, bool* finite);
+  // False in `finite` where a row's inputs are not all finite.
+  void quantize_part(const TilePart& part, bool* finite);
+  // Calls make(part, finite) for every part of rows_, and marks the rows whose `finite` it made false.
+  template <class Make>
+  void for_parts(std::span<const std::int32_t> pick, std::span<std::uint8_t> faulty, Make&& make);
   Path::Matmul matmul(DType type) const {
     return (wide_ ? path_.wide.matmul : path_.matmul)[static_cast<std::size_t>(type)];
   }
@@ -102,8 +105,8 @@ class CpuBackend final : public Backend {
   std::vector<int> nodes_;  // that memory lies on in turn; empty: where it is first written
   Rows rows_;
   std::vector<TilePlace> places_;
-  bool wide_ = false;   // whether the places are of the path's wide tiles
-  int tile_parts_ = 1;  // of each place
+  bool wide_ = false;                            // whether the places are of the path's wide tiles
+  std::int64_t tile_parts_ = 1, part_cols_ = 0;  // of each place
   std::vector<Strip> strips_;
   std::vector<AttendSlice> slices_;
   Buffer normed_, quantized_;

@@ -24,6 +24,17 @@ struct QuantLayout {
   static constexpr std::int64_t bytes(std::int64_t rows, std::int64_t cols) { return cols / 32 * rows * kBlockBytes; }
   static constexpr std::int64_t d_at(std::int64_t rows) { return 32 * rows; }
   static constexpr std::int64_t d_sum_at(std::int64_t rows) { return 36 * rows; }
+  static constexpr std::int64_t sums_at(std::int64_t rows) { return 40 * rows; }
+};
+
+// Blocks of 32 activations of all rows of a tile.
+struct QuantizeWork {
+  const float* x = nullptr;  // of the first row; the next row's are `stride` floats behind
+  std::int64_t stride = 0;
+  std::int64_t blocks = 0;    // of each row
+  std::byte* tile = nullptr;  // QuantLayout, from the first of the blocks on
+  int rows = 0;
+  bool* finite = nullptr;  // by row: becomes false where a block, then all zero, is not finite
 };
 
 // One tile of activations, in whichever form the weights want.
@@ -60,10 +71,11 @@ struct Path {
   // out[rows][16 * tiles] = activations x one or two adjacent weight tiles, tile_stride bytes apart.
   using Matmul = void (*)(const std::byte* weights, std::size_t tile_stride, int tiles, const ActTile& act, float* out);
   Matmul matmul[11];  // by DType
-  // False, and zeros, when the row is not finite.
-  bool (*rms_norm)(const float* x, const float* weight, std::int64_t cols, float epsilon, float* y);
-  // Row `index` of a tile of `rows` rows; false when the row is not finite (that group is zero).
-  bool (*quantize)(const float* x, std::int64_t cols, std::byte* tile, int rows, int index);
+  // What a row is multiplied by to have a mean square of 1; NaN when the row is not finite.
+  float (*rms_factor)(const float* x, std::int64_t cols, float epsilon);
+  // y[i] = (x[i] * factor) * weight[i]; cols is a multiple of 16.
+  void (*rms_scale)(const float* x, const float* weight, std::int64_t cols, float factor, float* y);
+  void (*quantize)(const QuantizeWork& work);
   bool (*all_finite)(const float* x, std::int64_t cols);
   // out[i] = silu(gate[i]) * up[i]; count is a multiple of 16.
   void (*swiglu)(const float* gate, const float* up, float* out, std::int64_t count);

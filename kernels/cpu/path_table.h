@@ -4,6 +4,7 @@
 #include "kernels/cpu/attention_kernel.h"
 #include "kernels/cpu/matmul_kernel.h"
 #include "kernels/cpu/path.h"
+#include "kernels/cpu/quantize_kernel.h"
 #include "kernels/cpu/row_kernel.h"
 
 namespace troupe::cpu {
@@ -19,8 +20,9 @@ constexpr Path make_path(const char* name) {
            K::template quantized<GroupFormat<V, false, 5, 4>>(), K::template quantized<GroupFormat<V, true, 5, -1>>(),
            K::template quantized<GroupFormat<V, false, 8, 7>>(), K::template quantized<SuperFormat<V, 4>>(),
            K::template quantized<SuperFormat<V, 5>>(), K::template quantized<SixFormat<V>>()},
-          R::rms_norm,
-          R::quantize,
+          R::rms_factor,
+          R::rms_scale,
+          QuantizeKernel<V>::quantize,
           R::all_finite,
           R::swiglu,
           R::rope,

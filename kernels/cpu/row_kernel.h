@@ -44,20 +44,20 @@ struct RowKernels {
   }
 
   // cols is a multiple of 16 (checked where weights are made ready).
-  static bool rms_norm(const float* x, const float* weight, std::int64_t cols, float epsilon, float* y) {
+  static float rms_factor(const float* x, std::int64_t cols, float epsilon) {
     F part[4] = {V::zero(), V::zero(), V::zero(), V::zero()};
     for (std::int64_t i = 0; i < cols; i += 16) {
       const F v = V::load(x + i);
       part[i / 16 % 4] = V::fma(v, v, part[i / 16 % 4]);
     }
     const float sum = fold64(part);
-    if (!std::isfinite(sum)) {
-      for (std::int64_t i = 0; i < cols; ++i) y[i] = 0.0f;
-      return false;
-    }
-    const F r = V::set1(1.0f / std::sqrt(sum / static_cast<float>(cols) + epsilon));
+    if (!std::isfinite(sum)) return std::numeric_limits<float>::quiet_NaN();
+    return 1.0f / std::sqrt(sum / static_cast<float>(cols) + epsilon);
+  }
+
+  static void rms_scale(const float* x, const float* weight, std::int64_t cols, float factor, float* y) {
+    const F r = V::set1(factor);
     for (std::int64_t i = 0; i < cols; i += 16) V::store(y + i, V::mul(V::mul(V::load(x + i), r), V::load(weight + i)));
-    return true;
   }
 
   // The bits of |x| order like |x|; infinities and NaN are at or above 0x7f800000.
@@ -65,42 +65,22 @@ struct RowKernels {
     return V::iand(V::float_as_bits(x), V::iset1(0x7fffffff));
   }
 
-  // How values become int8, by their largest magnitude. `usable` is false where every q is 0.
+  // How values become int8, by the bits of their largest magnitude. `usable` is false where every q is 0.
   struct Int8Scale {
     explicit Int8Scale(I largest) : Int8Scale(V::umax_of(largest)) {}
     explicit Int8Scale(std::uint32_t bits)
-        : finite(bits < 0x7f800000u), usable(finite && std::bit_cast<float>(bits) >= 0x1p-100f) {
-      if (!usable) return;
-      d = std::bit_cast<float>(bits) / 127.0f;
-      inverse = 127.0f / std::bit_cast<float>(bits);
-    }
+        : Int8Scale(bits, std::bit_cast<float>(bits) / 127.0f, 127.0f / std::bit_cast<float>(bits)) {}
+    // With both quotients, which are anything where that is not usable.
+    Int8Scale(std::uint32_t bits, float by_127, float of_127)
+        : finite(bits < 0x7f800000u),
+          usable(finite && std::bit_cast<float>(bits) >= 0x1p-100f),
+          d(usable ? by_127 : 0.0f),
+          inverse(of_127) {}
     I q(F x) const { return usable ? V::to_int(V::mul(x, V::set1(inverse))) : V::izero(); }
 
     bool finite, usable;
-    float d = 0.0f, inverse = 0.0f;
+    float d, inverse;
   };
-
-  static bool quantize(const float* x, std::int64_t cols, std::byte* tile, int rows, int index) {
-    bool finite = true;
-    for (std::int64_t b = 0; b < cols / 32; ++b, x += 32, tile += rows * QuantLayout::kBlockBytes) {
-      const F low = V::load(x), high = V::load(x + 16);
-      const Int8Scale scale(V::umax(magnitude(low), magnitude(high)));
-      finite = finite && scale.finite;
-      const float d = scale.d;
-      const I q_low = scale.q(low), q_high = scale.q(high);
-      V::store_i8(tile + 32 * index, q_low);
-      V::store_i8(tile + 32 * index + 16, q_high);
-      const std::int32_t sum_low = V::sum_of(q_low), sum_high = V::sum_of(q_high);
-      float* floats = reinterpret_cast<float*>(tile + QuantLayout::d_at(rows));
-      floats[index] = d;
-      floats[rows + index] = d * static_cast<float>(sum_low + sum_high);
-      std::int32_t* sums = reinterpret_cast<std::int32_t*>(tile + 40 * rows);
-      sums[index] = sum_low + sum_high;
-      sums[rows + index] = sum_low;
-      sums[2 * rows + index] = sum_high;
-    }
-    return finite;
-  }
 
   static bool all_finite(const float* x, std::int64_t cols) {
     I largest = V::izero();

@@ -15,18 +15,17 @@ namespace {
 constexpr auto kSpin = std::chrono::microseconds(50);
 constexpr int kPausesBetweenLooks = 32;  // a look at the clock costs some 25 ns
 
-// Waits until `value` differs from `old`: spins first if it may, then sleeps.
-void wait_change(const std::atomic<std::uint32_t>& value, std::uint32_t old, bool spin) {
-  if (spin) {
-    const auto until = std::chrono::steady_clock::now() + kSpin;
-    do {
-      for (int i = 0; i < kPausesBetweenLooks; ++i) {
-        if (value.load(std::memory_order_acquire) != old) return;
-        _mm_pause();
-      }
-    } while (std::chrono::steady_clock::now() < until);
-  }
-  while (value.load(std::memory_order_acquire) == old) value.wait(old, std::memory_order_acquire);
+// Spins until `done`, for kSpin at most.
+template <class Done>
+bool spin_until(Done&& done) {
+  const auto until = std::chrono::steady_clock::now() + kSpin;
+  do {
+    for (int i = 0; i < kPausesBetweenLooks; ++i) {
+      if (done()) return true;
+      _mm_pause();
+    }
+  } while (std::chrono::steady_clock::now() < until);
+  return false;
 }
 
 // Whether this process may use so many processors at once. More than 1024 of them fail the call: enough then.
@@ -39,12 +38,17 @@ std::uint32_t unclaimed(std::uint64_t claims) {
   return static_cast<std::uint32_t>(claims);
 }
 
+std::uint32_t region_number(std::uint64_t claims) {
+  return static_cast<std::uint32_t>(claims >> 32);
+}
+
 }  // namespace
 
 ThreadPool::ThreadPool(int threads) : spin_(enough_processors(threads)) {
   TROUPE_CHECK(threads >= 1);
+  shares_ = std::make_unique<Share[]>(static_cast<std::size_t>(threads));
   try {
-    for (int i = 1; i < threads; ++i) workers_.emplace_back([this] { worker(); });
+    for (int i = 1; i < threads; ++i) workers_.emplace_back([this, i] { worker(i); });
   } catch (...) {
     stop_workers();
     throw;
@@ -62,75 +66,93 @@ void ThreadPool::stop_workers() {
   for (std::thread& thread : workers_) thread.join();
 }
 
-void ThreadPool::run_region(const Region& region, std::int64_t chunk) {
-  if (region.units <= 0) return;
+void ThreadPool::run_region(const Region& region, std::int64_t units) {
+  if (units <= 0) return;
   const FloatMode mode;
-  if (workers_.empty() || region.units <= std::max<std::int64_t>(chunk, 1)) {
-    region.call(region.data, 0, region.units);
+  if (workers_.empty() || units == 1) {
+    for (std::int64_t i = 0; i < units; ++i) region.call(region.data, i);
     return;
   }
-  TROUPE_CHECK(region.units < std::int64_t{1} << 31);
-  region_ = region;
-  chunk_.store(static_cast<std::uint32_t>(chunk), std::memory_order_relaxed);
-  const auto units = static_cast<std::uint32_t>(region.units);
-  done_.store(0, std::memory_order_relaxed);
-  const std::uint64_t number = generation_.load(std::memory_order_relaxed) + std::uint64_t{1};
-  claims_.store(number << 32 | units, std::memory_order_release);
-  generation_.fetch_add(1, std::memory_order_release);
-  generation_.notify_all();
-  take_part();
-  for (std::uint32_t done = done_.load(std::memory_order_acquire); done != units;
-       done = done_.load(std::memory_order_acquire)) {
-    wait_change(done_, done, spin_);
+  TROUPE_CHECK(units < std::int64_t{1} << 31);
+  publish(region, units);
+  take_part(0);
+  const auto all = static_cast<std::uint32_t>(units);
+  const auto ended = [&] { return done_.load(std::memory_order_acquire) == all; };
+  if (!(spin_ && spin_until(ended))) {
+    for (std::uint32_t done = done_.load(); done != all; done = done_.load()) done_.wait(done);
   }
   if (failed_.exchange(false, std::memory_order_relaxed)) std::rethrow_exception(std::exchange(error_, nullptr));
 }
 
-std::uint32_t ThreadPool::claim_size(std::uint32_t left) const {
-  const std::uint32_t fixed = chunk_.load(std::memory_order_relaxed);
-  const auto share = static_cast<std::uint32_t>(std::uint64_t{3} * left / (4 * static_cast<std::uint64_t>(threads())));
-  return std::max(1u, std::min(left, fixed > 0 ? fixed : share));
+void ThreadPool::publish(const Region& region, std::int64_t units) {
+  done_.store(0, std::memory_order_relaxed);
+  const std::uint64_t number = generation_.load(std::memory_order_relaxed) + std::uint32_t{1};
+  std::int64_t end = 0;
+  for (int i = 0; i < threads(); ++i) {
+    const std::int64_t begin = std::exchange(end, units * (i + 1) / threads());
+    Share& share = shares_[static_cast<std::size_t>(i)];
+    share.region = region;
+    share.end = end;
+    share.claims.store(number << 32 | static_cast<std::uint64_t>(end - begin), std::memory_order_release);
+  }
+  generation_.store(static_cast<std::uint32_t>(number), std::memory_order_release);
+  generation_.notify_all();
 }
 
-// Units computed; 0 when none is left to claim.
-std::uint32_t ThreadPool::claim_and_run() {
-  std::uint64_t claims = claims_.load(std::memory_order_acquire);
-  std::uint32_t size = 0;
+// False when nothing of it is left to claim.
+bool ThreadPool::claim_and_run(Share& share) {
+  std::uint64_t claims = share.claims.load(std::memory_order_acquire);
   do {
-    if (unclaimed(claims) == 0) return 0;
-    size = claim_size(unclaimed(claims));
-  } while (!claims_.compare_exchange_weak(claims, claims - size, std::memory_order_acq_rel, std::memory_order_acquire));
+    if (unclaimed(claims) == 0) return false;
+  } while (
+      !share.claims.compare_exchange_weak(claims, claims - 1, std::memory_order_acq_rel, std::memory_order_acquire));
   // The region cannot end before this claim is done.
-  const std::int64_t begin = region_.units - unclaimed(claims);
-  run_chunk(begin, begin + size);
-  return size;
+  run_unit(share.region, share.end - unclaimed(claims));
+  return true;
 }
 
 // The region cannot end before this thread has told what it did, so it tells once, at the end.
-void ThreadPool::take_part() {
+void ThreadPool::take_part(int thread) {
   std::uint32_t mine = 0;
-  while (const std::uint32_t size = claim_and_run()) mine += size;
+  for (int i = 0; i < threads(); ++i) {
+    Share& share = shares_[static_cast<std::size_t>((thread + i) % threads())];
+    while (claim_and_run(share)) ++mine;
+  }
   if (mine == 0) return;
   done_.fetch_add(mine, std::memory_order_acq_rel);
   done_.notify_one();
 }
 
-// The first error stands; the region's other chunks run all the same. done_ orders error_ before the caller reads it.
-void ThreadPool::run_chunk(std::int64_t begin, std::int64_t end) {
+// The first error stands. done_ orders error_ before the caller reads it.
+void ThreadPool::run_unit(const Region& region, std::int64_t i) {
   try {
-    region_.call(region_.data, begin, end);
+    region.call(region.data, i);
   } catch (...) {
     if (!failed_.exchange(true, std::memory_order_relaxed)) error_ = std::current_exception();
   }
 }
 
-void ThreadPool::worker() {
+bool ThreadPool::has_new_region(int thread, std::uint32_t seen) const {
+  return region_number(shares_[static_cast<std::size_t>(thread)].claims.load(std::memory_order_acquire)) != seen;
+}
+
+// A region's shares are published before generation_ tells of it.
+void ThreadPool::await_region(int thread, std::uint32_t seen) {
+  if (spin_ && spin_until([&] { return has_new_region(thread, seen); })) return;
+  while (true) {
+    const std::uint32_t generation = generation_.load(std::memory_order_acquire);
+    if (stop_ || has_new_region(thread, seen)) return;
+    generation_.wait(generation, std::memory_order_acquire);
+  }
+}
+
+void ThreadPool::worker(int thread) {
   const FloatMode mode;
   std::uint32_t seen = 0;
   while (!stop_) {
-    take_part();
-    wait_change(generation_, seen, spin_);
-    seen = generation_.load(std::memory_order_acquire);
+    await_region(thread, seen);
+    seen = region_number(shares_[static_cast<std::size_t>(thread)].claims.load(std::memory_order_acquire));
+    take_part(thread);
   }
 }
 

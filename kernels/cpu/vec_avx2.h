@@ -104,13 +104,35 @@ struct Avx2 {
   static I float_as_bits(F x) { return {_mm256_castps_si256(x.a), _mm256_castps_si256(x.b)}; }
   static I iand(I x, I y) { return band(x, y); }
   static I umax(I x, I y) { return {_mm256_max_epu32(x.a, y.a), _mm256_max_epu32(x.b, y.b)}; }
-  static void to_array(I x, std::int32_t* lanes) {
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(lanes), x.a);
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(lanes + 8), x.b);
+  static void istore(std::int32_t* p, I x) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), x.a);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p + 8), x.b);
+  }
+  // Lane i becomes the sum (the maximum) of x[i]'s lanes: a tree that puts two vectors into one at each of its levels.
+  template <class Op>
+  static I across(const I (&x)[16], Op op) {
+    __m256i fours[4];  // of vector 4j .. 4j + 3, a lane of 128 bits has a number each
+    for (int j = 0; j < 4; ++j) {
+      __m256i v[4];
+      for (int i = 0; i < 4; ++i) v[i] = op(x[4 * j + i].a, x[4 * j + i].b);
+      const __m256i a = op(_mm256_unpacklo_epi32(v[0], v[1]), _mm256_unpackhi_epi32(v[0], v[1]));
+      const __m256i b = op(_mm256_unpacklo_epi32(v[2], v[3]), _mm256_unpackhi_epi32(v[2], v[3]));
+      fours[j] = op(_mm256_unpacklo_epi64(a, b), _mm256_unpackhi_epi64(a, b));
+    }
+    const auto halves = [&](__m256i u, __m256i v) {
+      return op(_mm256_permute2x128_si256(u, v, 0x20), _mm256_permute2x128_si256(u, v, 0x31));
+    };
+    return {halves(fours[0], fours[1]), halves(fours[2], fours[3])};
+  }
+  static I umax_across(const I (&x)[16]) {
+    return across(x, [](__m256i a, __m256i b) { return _mm256_max_epu32(a, b); });
+  }
+  static I sum_across(const I (&x)[16]) {
+    return across(x, [](__m256i a, __m256i b) { return _mm256_add_epi32(a, b); });
   }
   static std::uint32_t umax_of(I x) {
     std::int32_t lanes[16];
-    to_array(x, lanes);
+    istore(lanes, x);
     std::uint32_t largest = 0;
     for (std::int32_t lane : lanes)
       largest = largest > static_cast<std::uint32_t>(lane) ? largest : static_cast<std::uint32_t>(lane);
@@ -118,14 +140,15 @@ struct Avx2 {
   }
   static std::int32_t sum_of(I x) {
     std::int32_t lanes[16], sum = 0;
-    to_array(x, lanes);
+    istore(lanes, x);
     for (std::int32_t lane : lanes) sum += lane;
     return sum;
   }
+  // Values of int8's range.
   static void store_i8(std::byte* p, I x) {
-    std::int32_t lanes[16];
-    to_array(x, lanes);
-    for (int i = 0; i < 16; ++i) p[i] = static_cast<std::byte>(lanes[i] & 0xff);
+    const __m256i words = _mm256_permute4x64_epi64(_mm256_packs_epi32(x.a, x.b), 0xd8);
+    const __m128i bytes = _mm_packs_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(p), bytes);
   }
 
   static B bload(const std::byte* p) {

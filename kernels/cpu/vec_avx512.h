@@ -83,6 +83,27 @@ struct Avx512 {
   static std::uint32_t umax_of(I x) { return _mm512_reduce_max_epu32(x); }
   static I umax(I a, I b) { return _mm512_max_epu32(a, b); }
   static std::int32_t sum_of(I x) { return _mm512_reduce_add_epi32(x); }
+  static void istore(std::int32_t* p, I x) { _mm512_storeu_si512(p, x); }
+  // Lane i becomes the sum (the maximum) of x[i]'s lanes: a tree that puts two vectors into one at each of its levels.
+  template <class Op>
+  static I across(const I (&x)[16], Op op) {
+    I fours[4];  // of vector 4j .. 4j + 3, a lane of 128 bits has a number each
+    for (int j = 0; j < 4; ++j) {
+      const I* v = x + 4 * j;
+      const I a = op(_mm512_unpacklo_epi32(v[0], v[1]), _mm512_unpackhi_epi32(v[0], v[1]));
+      const I b = op(_mm512_unpacklo_epi32(v[2], v[3]), _mm512_unpackhi_epi32(v[2], v[3]));
+      fours[j] = op(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b));
+    }
+    const I a = op(_mm512_shuffle_i64x2(fours[0], fours[1], 0x44), _mm512_shuffle_i64x2(fours[0], fours[1], 0xee));
+    const I b = op(_mm512_shuffle_i64x2(fours[2], fours[3], 0x44), _mm512_shuffle_i64x2(fours[2], fours[3], 0xee));
+    return op(_mm512_shuffle_i64x2(a, b, 0x88), _mm512_shuffle_i64x2(a, b, 0xdd));
+  }
+  static I umax_across(const I (&x)[16]) {
+    return across(x, [](I a, I b) { return umax(a, b); });
+  }
+  static I sum_across(const I (&x)[16]) {
+    return across(x, [](I a, I b) { return iadd(a, b); });
+  }
   static void store_i8(std::byte* p, I x) { _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtepi32_epi8(x)); }
 
   static B bload(const std::byte* p) { return _mm512_loadu_si512(p); }

@@ -11,19 +11,13 @@
 namespace troupe {
 namespace {
 
-constexpr std::int64_t kChunks[] = {ThreadPool::kShrinking, 1, 3, 1000};
-
-TEST(ThreadPool, does_every_unit_once_whatever_the_chunk_and_the_number_of_threads) {
+TEST(ThreadPool, does_every_unit_once_whatever_the_number_of_threads) {
   for (int threads : {1, 2, 3, 9}) {
     ThreadPool pool(threads);
     for (std::int64_t units : {0, 1, 2, 7, 64, 1001}) {
-      for (std::int64_t chunk : kChunks) {
-        std::vector<std::atomic<int>> seen(static_cast<std::size_t>(units));
-        pool.run(units, chunk, [&](std::int64_t begin, std::int64_t end) {
-          for (std::int64_t i = begin; i < end; ++i) seen[static_cast<std::size_t>(i)].fetch_add(1);
-        });
-        for (const std::atomic<int>& times : seen) ASSERT_EQ(times.load(), 1);
-      }
+      std::vector<std::atomic<int>> seen(static_cast<std::size_t>(units));
+      pool.run(units, [&](std::int64_t i) { seen[static_cast<std::size_t>(i)].fetch_add(1); });
+      for (const std::atomic<int>& times : seen) ASSERT_EQ(times.load(), 1);
     }
   }
 }
@@ -35,9 +29,7 @@ TEST(ThreadPool, orders_what_units_write_before_what_the_caller_reads) {
   std::vector<std::int64_t> values(64);
   for (std::int64_t round = 0; round < 3000; ++round) {
     std::int64_t add = round;
-    pool.run(64, round % 2, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) values[static_cast<std::size_t>(i)] += add;
-    });
+    pool.run(64, [&](std::int64_t i) { values[static_cast<std::size_t>(i)] += add; });
     add = -1;
   }
   for (std::int64_t value : values) ASSERT_EQ(value, 3000 * 2999 / 2);
@@ -47,25 +39,25 @@ TEST(ThreadPool, carries_the_first_exception_to_the_caller_and_works_on) {
   for (int threads : {1, 3}) {
     ThreadPool pool(threads);
     for (int round = 0; round < 50; ++round) {
-      EXPECT_THROW(pool.run(40, 1,
-                            [](std::int64_t begin, std::int64_t) {
-                              if (begin % 5 == 0) throw std::runtime_error("unit");
+      EXPECT_THROW(pool.run(40,
+                            [](std::int64_t i) {
+                              if (i % 5 == 0) throw std::runtime_error("unit");
                             }),
                    std::runtime_error);
       std::atomic<int> done = 0;
-      pool.run(40, 1, [&](std::int64_t begin, std::int64_t end) { done += static_cast<int>(end - begin); });
+      pool.run(40, [&](std::int64_t) { ++done; });
       ASSERT_EQ(done.load(), 40);
     }
   }
 }
 
-// The first unit ends only when the others are done: with a fixed share a thread they never would be.
+// The first unit ends only when the others are done, those of its thread's share too: somebody else claims them.
 TEST(ThreadPool, a_held_up_thread_holds_up_only_what_it_has_claimed) {
   ThreadPool pool(2);
   const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   std::atomic<int> others = 0;
-  pool.run(200, 1, [&](std::int64_t begin, std::int64_t) {
-    if (begin != 0) {
+  pool.run(200, [&](std::int64_t i) {
+    if (i != 0) {
       ++others;
       return;
     }
@@ -80,7 +72,7 @@ TEST(ThreadPool, wakes_workers_that_have_gone_to_sleep) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));  // well past the time that workers spin
     std::atomic<int> here = 0;
     // Both units wait for each other: they end only if two threads take part.
-    pool.run(2, 1, [&](std::int64_t, std::int64_t) {
+    pool.run(2, [&](std::int64_t) {
       ++here;
       while (here.load() < 2) std::this_thread::yield();
     });
@@ -92,9 +84,7 @@ TEST(ThreadPool, many_more_threads_than_processors_still_finish) {
   ThreadPool pool(64);
   std::atomic<std::int64_t> sum = 0;
   for (int round = 0; round < 200; ++round) {
-    pool.run(100, 1, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) sum += i;
-    });
+    pool.run(100, [&](std::int64_t i) { sum += i; });
   }
   EXPECT_EQ(sum.load(), 200 * 4950);
 }
@@ -107,7 +97,7 @@ TEST(ThreadPool, computes_with_denormals_and_puts_the_hosts_mode_back) {
   ThreadPool pool(3);
   std::atomic<int> flushed = 0;
   for (int round = 0; round < 50; ++round) {
-    pool.run(30, 1, [&](std::int64_t, std::int64_t) { flushed += (_mm_getcsr() & kFlush) != 0; });
+    pool.run(30, [&](std::int64_t) { flushed += (_mm_getcsr() & kFlush) != 0; });
   }
   const unsigned after = _mm_getcsr();
   _mm_setcsr(before);
