@@ -114,22 +114,30 @@ void CpuBackend::quantize_part(const TilePart& part, bool* finite) {
   path_.quantize({.x = rows_.floats + place.first * rows_.cols + part.from,
                   .stride = rows_.cols,
                   .blocks = part.cols / 32,
-                  .tile = quantized_.data() + QuantLayout::bytes(place.first, rows_.cols) +
-                          QuantLayout::bytes(place.rows, part.from),
+                  .tile = quantized_.data() + place.quantized_at(rows_.cols, part.from),
                   .rows = place.rows,
                   .finite = finite});
 }
 
 namespace {
 
-// Parts of one row may be found faulty by different threads.
-void mark(std::span<std::uint8_t> faulty, std::int64_t row) {
-  std::atomic_ref(faulty[static_cast<std::size_t>(row)]).store(1, std::memory_order_relaxed);
-}
-
 // The row of the batch that stands in place `i` of those picked; nothing picked: all.
 std::int64_t picked(std::span<const std::int32_t> pick, std::int64_t i) {
   return pick.empty() ? i : pick[static_cast<std::size_t>(i)];
+}
+
+// Calls make(finite) for rows from `first` on, as picked, and marks those whose `finite` it made false. Different
+// threads may find parts of one row faulty.
+template <class Make>
+void mark_faulty(std::span<std::uint8_t> faulty, std::span<const std::int32_t> pick, std::int64_t first, int rows,
+                 Make&& make) {
+  bool finite[kMaxTileRows];
+  std::fill_n(finite, rows, true);
+  make(finite);
+  for (int m = 0; m < rows; ++m) {
+    if (finite[m]) continue;
+    std::atomic_ref(faulty[static_cast<std::size_t>(picked(pick, first + m))]).store(1, std::memory_order_relaxed);
+  }
 }
 
 bool any_quantized(std::initializer_list<const PreparedWeight*> weights) {
@@ -142,12 +150,7 @@ template <class Make>
 void CpuBackend::for_parts(std::span<const std::int32_t> pick, std::span<std::uint8_t> faulty, Make&& make) {
   pool_.run(part_count(), [&](std::int64_t i) {
     const TilePart part = tile_part(i);
-    bool finite[kMaxTileRows];
-    std::fill_n(finite, part.place.rows, true);
-    make(part, finite);
-    for (int m = 0; m < part.place.rows; ++m) {
-      if (!finite[m]) mark(faulty, picked(pick, part.place.first + m));
-    }
+    mark_faulty(faulty, pick, part.place.first, part.place.rows, [&](bool* finite) { make(part, finite); });
   });
 }
 
@@ -190,24 +193,20 @@ void CpuBackend::take_rows(const float* x, std::int64_t rows, const PreparedWeig
 void CpuBackend::quantize_results(const TilePlace& place, std::int64_t column, std::int64_t cols, const float* results,
                                   std::span<std::uint8_t> faulty) {
   constexpr std::int64_t kWidth = 2 * kTileRows;
-  bool finite[kMaxTileRows];
-  std::fill_n(finite, place.rows, true);
-  path_.quantize(
-      {.x = results,
-       .stride = kWidth,
-       .blocks = 1,
-       .tile = spare_.data() + QuantLayout::bytes(place.first, cols) + QuantLayout::bytes(place.rows, column),
-       .rows = place.rows,
-       .finite = finite});
-  for (int m = 0; m < place.rows; ++m) {
-    if (!finite[m]) mark(faulty, place.first + m);
-  }
+  mark_faulty(faulty, {}, place.first, place.rows, [&](bool* finite) {
+    path_.quantize({.x = results,
+                    .stride = kWidth,
+                    .blocks = 1,
+                    .tile = spare_.data() + place.quantized_at(cols, column),
+                    .rows = place.rows,
+                    .finite = finite});
+  });
 }
 
 // The activations of a row tile for a strip of weight tiles of `stride` bytes; meanwhile the next strip is fetched.
 ActTile CpuBackend::act_tile(const TilePlace& place, std::size_t stride) const {
   return {.rows = place.rows,
-          .quantized = quantized_.data() + QuantLayout::bytes(place.first, rows_.cols),
+          .quantized = quantized_.data() + place.quantized_at(rows_.cols, 0),
           .floats = rows_.floats + place.first * rows_.cols,
           .cols = rows_.cols,
           .ahead = 2 * static_cast<std::int64_t>(stride),

@@ -50,6 +50,10 @@ class CpuBackend final : public Backend {
   struct TilePlace {
     std::int64_t first;  // first row of the tile
     int rows;
+    // Where its inputs from `from` on begin, in bytes, among quantized rows of `cols` inputs.
+    std::int64_t quantized_at(std::int64_t cols, std::int64_t from) const {
+      return QuantLayout::bytes(first, cols) + QuantLayout::bytes(rows, from);
+    }
   };
   // The inputs of a tile's rows, `cols` from `from` on, that one thread makes ready.
   struct TilePart {

@@ -38,10 +38,6 @@ std::uint32_t unclaimed(std::uint64_t claims) {
   return static_cast<std::uint32_t>(claims);
 }
 
-std::uint32_t region_number(std::uint64_t claims) {
-  return static_cast<std::uint32_t>(claims >> 32);
-}
-
 }  // namespace
 
 ThreadPool::ThreadPool(int threads) : spin_(enough_processors(threads)) {
@@ -132,16 +128,18 @@ void ThreadPool::run_unit(const Region& region, std::int64_t i) {
   }
 }
 
-bool ThreadPool::has_new_region(int thread, std::uint32_t seen) const {
-  return region_number(shares_[static_cast<std::size_t>(thread)].claims.load(std::memory_order_acquire)) != seen;
+// The number of the newest region that the thread has a share of.
+std::uint32_t ThreadPool::newest_region(int thread) const {
+  return static_cast<std::uint32_t>(shares_[static_cast<std::size_t>(thread)].claims.load(std::memory_order_acquire) >>
+                                    32);
 }
 
 // A region's shares are published before generation_ tells of it.
 void ThreadPool::await_region(int thread, std::uint32_t seen) {
-  if (spin_ && spin_until([&] { return has_new_region(thread, seen); })) return;
+  if (spin_ && spin_until([&] { return newest_region(thread) != seen; })) return;
   while (true) {
     const std::uint32_t generation = generation_.load(std::memory_order_acquire);
-    if (stop_ || has_new_region(thread, seen)) return;
+    if (stop_ || newest_region(thread) != seen) return;
     generation_.wait(generation, std::memory_order_acquire);
   }
 }
@@ -151,7 +149,7 @@ void ThreadPool::worker(int thread) {
   std::uint32_t seen = 0;
   while (!stop_) {
     await_region(thread, seen);
-    seen = region_number(shares_[static_cast<std::size_t>(thread)].claims.load(std::memory_order_acquire));
+    seen = newest_region(thread);
     take_part(thread);
   }
 }

@@ -62,7 +62,7 @@ class ThreadPool {
   void take_part(int thread);
   void run_unit(const Region& region, std::int64_t i);
   void worker(int thread);
-  bool has_new_region(int thread, std::uint32_t seen) const;
+  std::uint32_t newest_region(int thread) const;
   void await_region(int thread, std::uint32_t seen);
   void stop_workers();
 
