@@ -82,7 +82,7 @@ struct AmxTile {
   // -- expanding: row k of B is inputs 4k to 4k + 3 --
 
   static B level(B q) {
-    if constexpr (Format::kOffsetShift >= 0) return V::bsub(q, V::bset1(1 << Format::kOffsetShift));
+    if constexpr (Format::kOffset > 0) return V::bsub(q, V::bset1(Format::kOffset));
     return q;
   }
 
@@ -279,9 +279,9 @@ Path make_amx_path(const char* name) {
   path.wide = {2 * kAmxRows,
                {0, 0, 0, 8, 8, 8, 8, 10, 8, 8, 12},
                {W::template floating<DType::f32>, W::template floating<DType::f16>, W::template floating<DType::bf16>,
-                W::template quantized<GroupFormat<V, false, 4, 3>>, W::template quantized<GroupFormat<V, true, 4, -1>>,
-                W::template quantized<GroupFormat<V, false, 5, 4>>, W::template quantized<GroupFormat<V, true, 5, -1>>,
-                W::template quantized<GroupFormat<V, false, 8, 7>>, W::template quantized<SuperFormat<V, 4>>,
+                W::template quantized<GroupFormat<V, false, 4, 8>>, W::template quantized<GroupFormat<V, true, 4, 0>>,
+                W::template quantized<GroupFormat<V, false, 5, 16>>, W::template quantized<GroupFormat<V, true, 5, 0>>,
+                W::template quantized<GroupFormat<V, false, 8, 128>>, W::template quantized<SuperFormat<V, 4>>,
                 W::template quantized<SuperFormat<V, 5>>, W::template quantized<SixFormat<V>>}};
   return path;
 }

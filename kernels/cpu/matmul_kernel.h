@@ -1,9 +1,10 @@
 // The matmul kernels, written once over a vector type V (vec_*.h). Included by path_*.cpp only.
 //
 // A register tile is kRows activation rows x kTiles weight tiles. The int32 accumulator starts at the bits of the float
-// 1.5 * 2^23 (less the format's offset times the activation sum), so that after the exact dot product its bits, read
-// as a float, are 1.5 * 2^23 + dot: one fma gives float(dot) * dw with a single rounding and a positive zero, as the
-// contract words it. (Exact while |dot| < 2^22 and dw has at most 22 significant bits: true of every format.)
+// 1.5 * 2^23 (less the format's offset times the activation sum: QuantLayout), so that after the exact dot product its
+// bits, read as a float, are 1.5 * 2^23 + dot: one fma gives float(dot) * dw with a single rounding and a positive
+// zero, as the contract words it. (Exact while |dot| < 2^22 and dw has at most 22 significant bits: true of every
+// format.)
 #pragma once
 
 #include <cstddef>
@@ -13,9 +14,6 @@
 #include "kernels/cpu/tiles.h"
 
 namespace troupe::cpu {
-
-inline constexpr float kMagic = 12582912.0f;            // 1.5 * 2^23
-inline constexpr std::int32_t kMagicBits = 0x4B400000;  // its bits
 
 // -- weight formats: scales of 16 rows, and the operands of the dot product
 // --------------------------------------------
@@ -61,12 +59,12 @@ struct NibbleOperands {  // vector j of a block of 4-, 5- or 6-bit weights
   }
 };
 
-template <class V, bool kMin, int kBitCount, int kOffsetBits>
+template <class V, bool kMin, int kBitCount, int kStoredOffset>
 struct GroupFormat {
   using L = Groups<kMin, kBitCount>;
   static constexpr bool kMinimum = kMin;
   static constexpr int kBits = kBitCount;
-  static constexpr int kOffsetShift = kOffsetBits;  // the offset is 1 << this; -1: none
+  static constexpr int kOffset = kStoredOffset;  // weights are stored as q + this
   static constexpr int kHalves = 1;
   static const std::byte* block(const std::byte* tile, std::int64_t b) { return tile + L::block_at(b); }
   static typename V::F dw(const std::byte* tile, std::int64_t b, int) { return V::load_half(tile + L::scale_at(b)); }
@@ -78,7 +76,7 @@ struct SuperFormat {
   using L = SuperBlocks<kBitCount>;
   static constexpr bool kMinimum = true;
   static constexpr int kBits = kBitCount;
-  static constexpr int kOffsetShift = -1;
+  static constexpr int kOffset = 0;
   static constexpr int kHalves = 1;
   static const std::byte* block(const std::byte* tile, std::int64_t b) { return tile + L::block_at(b); }
   static typename V::F dw(const std::byte* tile, std::int64_t b, int) {
@@ -94,7 +92,7 @@ struct SixFormat {
   using L = SixBits;
   static constexpr bool kMinimum = false;
   static constexpr int kBits = 6;
-  static constexpr int kOffsetShift = 5;
+  static constexpr int kOffset = 32;
   static constexpr int kHalves = 2;  // a scale for each 16 inputs: two terms a block
   static const std::byte* block(const std::byte* tile, std::int64_t b) { return tile + SixBits::block_at(b); }
   static typename V::F dw(const std::byte* tile, std::int64_t b, int half) {
@@ -113,8 +111,8 @@ struct ActBlock {
   const std::byte* q(int m) const { return at + 32 * m; }
   float d(int m) const { return floats(QuantLayout::d_at(M))[m]; }
   float d_sum(int m) const { return floats(QuantLayout::d_sum_at(M))[m]; }
-  const std::int32_t* sum(int part, int m) const {  // part 0: all, 1: first 16, 2: last 16
-    return reinterpret_cast<const std::int32_t*>(at + (40 + 4 * part) * M) + m;
+  std::int32_t start(QuantLayout::Start which, int m) const {
+    return reinterpret_cast<const std::int32_t*>(at + QuantLayout::start_at(which, M))[m];
   }
   const float* floats(std::int64_t offset) const { return reinterpret_cast<const float*>(at + offset); }
 };
@@ -124,11 +122,16 @@ struct RegisterTile {
   using F = typename V::F;
   using I = typename V::I;
   using B = typename V::B;
-  static constexpr bool kOffset = Format::kOffsetShift >= 0 && (Format::kBits != 8 || V::kUnsigned8);
+  static constexpr QuantLayout::Start start_of(int half) {
+    if (Format::kOffset == 8) return QuantLayout::offset_8;
+    if (Format::kOffset == 16) return QuantLayout::offset_16;
+    if (Format::kOffset == 128) return QuantLayout::offset_128;
+    return half == 0 ? QuantLayout::first_half_offset_32 : QuantLayout::second_half_offset_32;
+  }
 
-  static I start(const ActBlock<M>& act, int part, int m) {
-    if constexpr (!kOffset) return V::iset1(kMagicBits);
-    return V::isub(V::iset1(kMagicBits), V::template shl<Format::kOffsetShift>(V::iset1(*act.sum(part, m))));
+  static I start(const ActBlock<M>& act, int half, int m) {
+    if constexpr (Format::kOffset == 0 || (Format::kBits == 8 && !V::kUnsigned8)) return V::iset1(kMagicBits);
+    return V::iset1(act.start(start_of(half), m));
   }
 
   static void dots8(const std::byte* const (&block)[T], const ActBlock<M>& act, I (&dot)[1][T][M]) {
@@ -209,7 +212,7 @@ struct RegisterTile {
 #pragma GCC unroll 2
         for (int t = 0; t < T; ++t) {
 #pragma GCC unroll 6
-          for (int m = 0; m < M; ++m) dot[half][t][m] = start(block_act, Format::kHalves == 1 ? 0 : half + 1, m);
+          for (int m = 0; m < M; ++m) dot[half][t][m] = start(block_act, half, m);
         }
       }
       if constexpr (Format::kBits == 8) {

@@ -16,15 +16,20 @@ namespace troupe::cpu {
 constexpr int kMaxHeadDim = 256;  // elements
 constexpr int kMaxTileRows = 32;  // activation rows of one tile, at most: 6 of a register tile, 32 of a wide one
 
+inline constexpr float kMagic = 12582912.0f;            // 1.5 * 2^23
+inline constexpr std::int32_t kMagicBits = 0x4B400000;  // its bits
+
 // Quantized activations of one row tile of `rows` rows. Per block of 32 inputs, kBlockBytes * rows bytes:
-//   [rows][32] int8 q | [rows] f32 d | [rows] f32 d * float(sum) | [rows] i32 sum | [rows] i32 sum of the first 16
-//   | [rows] i32 sum of the last 16
+//   [rows][32] int8 q | [rows] f32 d | [rows] f32 d * float(sum) | [rows] i32 each of Start's five
+// What a dot product with weights stored as q + offset begins with is kMagicBits - offset * sum (matmul_kernel.h says
+// why). It is made here, once for all weights: it was two of some fifteen vector operations of a block's row.
 struct QuantLayout {
-  static constexpr std::int64_t kBlockBytes = 32 + 5 * 4;
+  enum Start { offset_8, offset_16, offset_128, first_half_offset_32, second_half_offset_32, kStarts };
+  static constexpr std::int64_t kBlockBytes = 32 + (2 + kStarts) * 4;
   static constexpr std::int64_t bytes(std::int64_t rows, std::int64_t cols) { return cols / 32 * rows * kBlockBytes; }
   static constexpr std::int64_t d_at(std::int64_t rows) { return 32 * rows; }
   static constexpr std::int64_t d_sum_at(std::int64_t rows) { return 36 * rows; }
-  static constexpr std::int64_t sums_at(std::int64_t rows) { return 40 * rows; }
+  static constexpr std::int64_t start_at(Start start, std::int64_t rows) { return (40 + 4 * start) * rows; }
 };
 
 // Blocks of 32 activations of all rows of a tile.

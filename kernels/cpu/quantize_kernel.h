@@ -47,10 +47,14 @@ struct QuantizeKernel {
     const std::int32_t sum = numbers.sum_low + numbers.sum_high;
     floats[0] = numbers.d;
     floats[rows] = numbers.d * static_cast<float>(sum);
-    std::int32_t* sums = reinterpret_cast<std::int32_t*>(tile + QuantLayout::sums_at(rows)) + at.row;
-    sums[0] = sum;
-    sums[rows] = numbers.sum_low;
-    sums[2 * rows] = numbers.sum_high;
+    const auto start = [&](QuantLayout::Start which, std::int32_t offsets) {
+      reinterpret_cast<std::int32_t*>(tile + QuantLayout::start_at(which, rows))[at.row] = kMagicBits - offsets;
+    };
+    start(QuantLayout::offset_8, 8 * sum);
+    start(QuantLayout::offset_16, 16 * sum);
+    start(QuantLayout::offset_128, 128 * sum);
+    start(QuantLayout::first_half_offset_32, 32 * numbers.sum_low);
+    start(QuantLayout::second_half_offset_32, 32 * numbers.sum_high);
   }
 
   static void quantize_one(const Cursor& at) {
