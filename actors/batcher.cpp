@@ -1,6 +1,8 @@
 #include "actors/batcher.h"
 
+#include <algorithm>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include "actors/errors.h"
@@ -10,13 +12,18 @@
 namespace troupe {
 namespace {
 
+// A few sessions that come back at all come within it; a crowd may take longer, after launches that took far longer.
+constexpr TimePoint::duration kAwake = std::chrono::microseconds(300);
+
 class BatcherState {
  public:
   static constexpr const char* name = "troupe.batcher";
 
-  BatcherState(BatcherActor::pointer self, BatcherOptions options)
+  // Waits for those who are on their way for `awake` before it sleeps.
+  BatcherState(BatcherActor::pointer self, BatcherOptions options, TimePoint::duration awake)
       : self_(self),
         options_(std::move(options)),
+        awake_(awake),
         queue_(options_.max_rows, options_.linger, options_.weights),
         recorder_(options_.record, {options_.max_rows, options_.fuse, options_.linger, options_.weights.by_key()}),
         run_(recorder_.watched(options_.run)) {
@@ -74,11 +81,24 @@ class BatcherState {
     if (queue_.ready(now)) {
       launch(now);
       // What is left (a prompt in slices, or more than fits) goes on behind the messages that came meanwhile.
-      if (!queue_.empty()) wake_after(TimePoint::duration::zero());
+      if (!queue_.empty()) return wake_after(TimePoint::duration::zero());
+      if (queue_.awaits_anyone()) mail_comes();
       return;
     }
     recorder_.read_clock(now);
-    if (!asked_) wake_after(queue_.linger_until() - now);
+    // What came need not be what is waited for: another look follows behind it.
+    const bool mail = mail_comes();
+    if (!asked_) wake_after(mail ? TimePoint::duration::zero() : queue_.linger_until() - self_->clock().now());
+  }
+
+  // Waits awake for mail while someone is on the way.
+  bool mail_comes() {
+    const auto until = std::min(queue_.linger_until(), self_->clock().now() + awake_);
+    while (self_->mailbox().empty()) {
+      if (self_->clock().now() >= until) return false;
+      std::this_thread::yield();
+    }
+    return true;
   }
 
   void wake_after(TimePoint::duration delay) {
@@ -153,6 +173,7 @@ class BatcherState {
 
   BatcherActor::pointer self_;
   BatcherOptions options_;
+  TimePoint::duration awake_;
   StepQueue queue_;
   Recorder recorder_;
   RunBatch run_;  // the engine, as the recorder sees it
@@ -166,8 +187,8 @@ class BatcherState {
 
 BatcherActor spawn_batcher(caf::actor_system& system, BatcherOptions options, bool detached) {
   using Impl = BatcherActor::stateful_impl<BatcherState>;
-  if (detached) return system.spawn<Impl, caf::detached>(std::move(options));
-  return system.spawn<Impl>(std::move(options));
+  if (detached) return system.spawn<Impl, caf::detached>(std::move(options), kAwake);
+  return system.spawn<Impl>(std::move(options), TimePoint::duration::zero());
 }
 
 }  // namespace troupe

@@ -2,9 +2,11 @@
 // and answers each session with its next token. It remembers nothing about a session between launches, but for what a
 // draft model was told (runtime/draft_model.h), which guesses before a launch and never changes a token.
 //
-// Runs detached on its own thread; the launch happens inside a handler. A failing step fails alone (runtime/isolate.h);
-// anything else that a launch throws ends the batcher: every step that waits is then answered by CAF with an error, and
-// the host, which owns the engine, starts the next one.
+// Runs detached on its own thread; the launch happens inside a handler. While those who were just answered are on their
+// way back it waits awake and lets others have its processor: to sleep and to be woken, once for each of them, took 100
+// to 150 us of a launch of 2 ms (two cores of a virtual machine), and takes 30 so. A failing step fails alone
+// (runtime/isolate.h); anything else that a launch throws ends the batcher: every step that waits is then answered by
+// CAF with an error, and the host, which owns the engine, starts the next one.
 #pragma once
 
 #include <atomic>

@@ -12,19 +12,21 @@
 namespace troupe {
 namespace {
 
-constexpr auto kSpin = std::chrono::microseconds(50);
-constexpr int kPausesBetweenLooks = 32;  // a look at the clock costs some 25 ns
+constexpr auto kSpin = std::chrono::microseconds(200);
+constexpr auto kSelfish = std::chrono::microseconds(5);  // the next region of a launch comes sooner
+constexpr int kPausesBetweenLooks = 32;                  // a look at the clock costs some 25 ns
 
-// Spins until `done`, for kSpin at most.
+// Spins until `done`, for kSpin at most, and soon lets others have the processor meanwhile.
 template <class Done>
 bool spin_until(Done&& done) {
-  const auto until = std::chrono::steady_clock::now() + kSpin;
-  do {
+  const auto began = std::chrono::steady_clock::now();
+  for (auto now = began; now < began + kSpin; now = std::chrono::steady_clock::now()) {
+    if (now > began + kSelfish) ::sched_yield();
     for (int i = 0; i < kPausesBetweenLooks; ++i) {
       if (done()) return true;
       _mm_pause();
     }
-  } while (std::chrono::steady_clock::now() < until);
+  }
   return false;
 }
 

@@ -6,10 +6,11 @@
 // of a share at a time gained nothing that could be measured.)
 //
 // A region ends when every unit is done, not when every worker has been seen: a worker that is preempted, or wakes
-// late, holds up only a unit that it has claimed, and finds nothing to touch afterwards. Workers spin for about 50
-// microseconds after a region (the next one of a decode step comes sooner), then sleep on a futex; with fewer
-// processors than threads nobody spins. An exception in a unit is carried to the caller; the region's other units run
-// all the same.
+// late, holds up only a unit that it has claimed, and finds nothing to touch afterwards. Workers spin for 200
+// microseconds after a region, then sleep on a futex; with fewer processors than threads nobody spins. The next region
+// of a decode step comes sooner than 5; from then on they let other threads have their processor: what happens between
+// two launches, which a thread that spins would hold up by tens of microseconds. An exception in a unit is carried to
+// the caller; the region's other units run all the same.
 //
 // Every thread runs units with the rounding and denormal modes of the contract, whatever the host program set.
 // One caller at a time; a body must not call run() of its own pool. run() allocates nothing.

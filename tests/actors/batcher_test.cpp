@@ -1,5 +1,6 @@
 #include "actors/batcher.h"
 
+#include <deque>
 #include <latch>
 
 #include "tests/actors/actor_lab.h"
@@ -90,6 +91,39 @@ TEST(Batcher, lets_only_the_guilty_step_fail) {
   EXPECT_EQ(after->tokens, lab.solo(token_turn(prompt(2, 8), 5)));
   lab.stop();
   promise("N2", "of 2 sessions in a launch the guilty one fails; the other's 200 tokens are its own");
+}
+
+// While it waits for somebody it hears of other things, which must not make it forget to look again.
+TEST(Batcher, launches_without_who_stays_away_when_the_linger_is_over_whatever_it_hears_meanwhile) {
+  ActorLab lab;
+  const KvLayout layout{1, 1, 16, KvType::f16};
+  const auto pool = std::make_shared<PagePool>(allocate_host(64 * layout.page_bytes()), layout, 64);
+  std::deque<KvCache> caches;
+  BatcherOptions options;
+  options.run = [](std::span<Slice>) {};
+  options.linger = std::chrono::milliseconds(2);
+  const BatcherActor batcher = spawn_batcher(lab.system(), std::move(options));
+  const auto ask = [&](SessionId session) {
+    Step step;
+    step.session = session;
+    EXPECT_TRUE(caches.emplace_back(pool).reserve(1));
+    step.cache = caches.back().lend();
+    step.tokens = {1};
+    step.sampling = std::make_shared<SamplingParams>();
+    return lab.self()->request(batcher, std::chrono::seconds(60), step_atom_v, std::move(step));
+  };
+  const auto is_answered = [](auto&& pending) {
+    pending.receive([](StepTokens&) {}, [](caf::error& error) { ADD_FAILURE() << caf::to_string(error); });
+  };
+  for (int round = 0; round < 20; ++round) {
+    auto first = ask(1), second = ask(2);
+    is_answered(first);
+    is_answered(second);
+    auto alone = ask(1);
+    for (int i = 0; i < 10; ++i) caf::anon_send(batcher, stats_atom_v);
+    is_answered(alone);
+  }
+  lab.self()->send_exit(batcher, caf::exit_reason::user_shutdown);
 }
 
 }  // namespace
