@@ -13,9 +13,9 @@ namespace {
 constexpr std::int64_t kStrip = 32;  // outputs: two weight tiles, which the kernels compute at once
 
 constexpr TrialShape kMemoryShape{8192, 2048, 1};
-// Long enough for the chain over inputs to be all that counts, short enough that quantizing a row is 3 % and not 10 %
-// of multiplying it with so few outputs as fit.
-constexpr std::int64_t kHotInputs = 512;
+// Long enough for the chain over inputs to be all that counts and for no path to think the matrix small (Path::kSmall),
+// short enough that quantizing a row is little beside multiplying it with so few outputs as fit.
+constexpr std::int64_t kHotInputs = 1024;
 
 std::int64_t row_bytes(DType type, std::int64_t inputs) {
   return Tensor{nullptr, type, 1, inputs}.row_bytes();

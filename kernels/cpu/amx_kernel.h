@@ -87,17 +87,9 @@ struct AmxTile {
   }
 
   static void expand_levels(const std::byte* block, std::byte* q) {
-    if constexpr (Format::kBits == 8) {
 #pragma GCC unroll 8
-      for (int j = 0; j < 8; ++j) V::bstore(q + 64 * j, level(V::bload(block + 64 * j)));
-    } else {
-#pragma GCC unroll 4
-      for (int j = 0; j < 4; ++j) {
-        B low, high;
-        NibbleOperands<V, Format::kBits>::expand(block, j, low, high);
-        V::bstore(q + 64 * j, level(low));
-        V::bstore(q + 256 + 64 * j, level(high));
-      }
+    for (int j = 0; j < 8; ++j) {
+      V::bstore(q + 64 * j, level(BlockOperands<V, Format::kBits>::at(block, j)));
     }
   }
 
@@ -267,17 +259,20 @@ struct WideMatmuls {
 
 // The avx512-vnni path with these.
 //
-// When they pay, measured with weights from memory and two threads (GMAC/s, AMX against VNNI): at 8 rows Q4_0 384
-// against 364, Q4_1 370 against 339, Q5_0 364 against 308, Q4_K 387 against 341, Q8_0 278 against 269 (but 204 against
-// 241 where weights are hot; at 10 rows 329 against 309), Q6_K 237 against 256. Q6_K has two terms a block, so twice
-// the products, and is even at 11. (The machine: docs/performance.md.)
+// When they pay, measured with weights from memory and two threads (GMAC/s, AMX against VNNI): at 9 rows Q4_0 392
+// against 315, Q4_1 354 against 293, Q5_0 381 against 271, Q4_K 392 against 336; at 8, which are one register tile of
+// VNNI, they are even. Q8_0 300 against 269 at 10. Q6_K has two terms a block, so twice the products: 314 against 288
+// at 12. In a whole model of 2048 a side that is 1.17 times the tokens/s at 10 sessions. In one of 576 a side it is
+// 0.90 at 8, 0.95 at 12, 0.98 at 16 and 1.04 at 32: its phases end after some 20 microseconds, and tile products begin
+// slowly. (The machine: docs/performance.md.)
 template <class V, class Tiles>
 Path make_amx_path(const char* name) {
   using W = WideMatmuls<V, Tiles>;
   Path path = avx512_vnni_path();
   path.name = name;
   path.wide = {2 * kAmxRows,
-               {0, 0, 0, 8, 8, 8, 8, 10, 8, 8, 12},
+               {0, 0, 0, 9, 9, 9, 9, 10, 9, 9, 12},
+               3,
                {W::template floating<DType::f32>, W::template floating<DType::f16>, W::template floating<DType::bf16>,
                 W::template quantized<GroupFormat<V, false, 4, 8>>, W::template quantized<GroupFormat<V, true, 4, 0>>,
                 W::template quantized<GroupFormat<V, false, 5, 16>>, W::template quantized<GroupFormat<V, true, 5, 0>>,

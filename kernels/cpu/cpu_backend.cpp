@@ -72,10 +72,13 @@ void CpuBackend::reserve(const Limits& limits) {
 // -- rows into tiles --
 
 bool CpuBackend::wants_wide(std::int64_t rows, Weights weights) const {
-  std::int64_t wide_from = 0;
+  std::int64_t wide_from = 0, outputs = 0, inputs = 0;
   for (const PreparedWeight* weight : weights) {
     wide_from = std::max(wide_from, path_.wide.from_rows[static_cast<std::size_t>(weight->type)]);
+    outputs += weight->rows;
+    inputs = weight->cols;
   }
+  if (std::min(outputs, inputs) < Path::kSmall) wide_from *= path_.wide.small_times;
   return wide_from > 0 && rows >= wide_from;
 }
 

@@ -1,10 +1,11 @@
 // The matmul kernels, written once over a vector type V (vec_*.h). Included by path_*.cpp only.
 //
-// A register tile is kRows activation rows x kTiles weight tiles. The int32 accumulator starts at the bits of the float
-// 1.5 * 2^23 (less the format's offset times the activation sum: QuantLayout), so that after the exact dot product its
-// bits, read as a float, are 1.5 * 2^23 + dot: one fma gives float(dot) * dw with a single rounding and a positive
-// zero, as the contract words it. (Exact while |dot| < 2^22 and dw has at most 22 significant bits: true of every
-// format.)
+// A register tile is up to kRows activation rows x kTiles weight tiles. Its sums stand in registers, and beside them
+// the dot products of a block of up to kDotRows rows; more rows take turns, in two groups, over a block expanded once.
+// The int32 accumulator starts at the bits of the float 1.5 * 2^23 (less the format's offset times the activation sum:
+// QuantLayout), so that after the exact dot product its bits, read as a float, are 1.5 * 2^23 + dot: one fma gives
+// float(dot) * dw with a single rounding and a positive zero, as the contract words it. (Exact while |dot| < 2^22 and
+// dw has at most 22 significant bits: true of every format.)
 #pragma once
 
 #include <cstddef>
@@ -18,26 +19,27 @@ namespace troupe::cpu {
 // -- weight formats: scales of 16 rows, and the operands of the dot product
 // --------------------------------------------
 
+// The operands of a block: vector j has the inputs 4j to 4j + 3 of 16 rows. Callers are unrolled, so j is a constant.
 template <class V, int kBits>
-struct NibbleOperands {  // vector j of a block of 4-, 5- or 6-bit weights
-  static void expand(const std::byte* block, int j, typename V::B& low, typename V::B& high) {
-    const auto mask = V::bset1(15);
-    const auto q = V::bload(block + 64 * j);
-    low = V::band(q, mask);
-    high = V::band(V::template bshift<-4>(q), mask);
-    if constexpr (kBits == 5) {
-      const auto bits = V::bload(block + 256), bit = V::bset1(16);
-      low = V::bor(low, V::band(up(bits, 4 - j), bit));
-      high = V::bor(high, V::band(up(bits, -j), bit));
-    }
-    if constexpr (kBits == 6) {
-      const auto pair = V::bset1(0x30);
-      low = V::bor(low, V::band(up(V::bload(block + 256), 4 - 2 * j), pair));
-      high = V::bor(high, V::band(up(V::bload(block + 320), 4 - 2 * j), pair));
-    }
+struct BlockOperands {
+  using B = typename V::B;
+  static B at(const std::byte* block, int j) {
+    if constexpr (kBits == 8) return V::bload(block + 64 * j);
+    return j < 4 ? low(block, j) : high(block, j - 4);
   }
-  // Unrolled callers make `by` a constant.
-  static typename V::B up(typename V::B x, int by) {
+  static B low(const std::byte* block, int j) {
+    const B q = V::band(V::bload(block + 64 * j), V::bset1(15));
+    if constexpr (kBits == 5) return V::bor(q, V::band(up(V::bload(block + 256), 4 - j), V::bset1(16)));
+    if constexpr (kBits == 6) return V::bor(q, V::band(up(V::bload(block + 256), 4 - 2 * j), V::bset1(0x30)));
+    return q;
+  }
+  static B high(const std::byte* block, int j) {
+    const B q = V::band(V::template bshift<-4>(V::bload(block + 64 * j)), V::bset1(15));
+    if constexpr (kBits == 5) return V::bor(q, V::band(up(V::bload(block + 256), -j), V::bset1(16)));
+    if constexpr (kBits == 6) return V::bor(q, V::band(up(V::bload(block + 320), 4 - 2 * j), V::bset1(0x30)));
+    return q;
+  }
+  static B up(B x, int by) {
     switch (by) {
       case 4:
         return V::template bshift<4>(x);
@@ -134,60 +136,98 @@ struct RegisterTile {
     return V::iset1(act.start(start_of(half), m));
   }
 
-  static void dots8(const std::byte* const (&block)[T], const ActBlock<M>& act, I (&dot)[1][T][M]) {
-#pragma GCC unroll 8
-    for (int j = 0; j < 8; ++j) {
+  // Operands as they are needed, or all of a block expanded once, in memory, for rows in two groups.
+  struct Direct {
+    const std::byte* const (&block)[T];
+    B at(int t, int j) const { return BlockOperands<V, Format::kBits>::at(block[t], j); }
+  };
+  struct Expanded {
+    alignas(64) std::byte bytes[T][512];
+    explicit Expanded(const Direct& direct) {
 #pragma GCC unroll 2
       for (int t = 0; t < T; ++t) {
-        const B w = V::bload(block[t] + 64 * j);
-#pragma GCC unroll 6
-        for (int m = 0; m < M; ++m) dot[0][t][m] = V::dot8(dot[0][t][m], w, V::four(act.q(m) + 4 * j));
+#pragma GCC unroll 8
+        for (int j = 0; j < 8; ++j) V::bstore(bytes[t] + 64 * j, direct.at(t, j));
       }
     }
-  }
-
-  static void dots(const std::byte* const (&block)[T], const ActBlock<M>& act, I (&dot)[Format::kHalves][T][M]) {
-    constexpr int kHigh = Format::kHalves - 1;  // where the last 16 inputs are summed
-#pragma GCC unroll 4
-    for (int j = 0; j < 4; ++j) {
-      B low[T], high[T];
-#pragma GCC unroll 2
-      for (int t = 0; t < T; ++t) NibbleOperands<V, Format::kBits>::expand(block[t], j, low[t], high[t]);
-#pragma GCC unroll 6
-      for (int m = 0; m < M; ++m) {
-        const B x = V::four(act.q(m) + 4 * j);
-#pragma GCC unroll 2
-        for (int t = 0; t < T; ++t) dot[0][t][m] = V::dot(dot[0][t][m], low[t], x);
-      }
-#pragma GCC unroll 6
-      for (int m = 0; m < M; ++m) {
-        const B x = V::four(act.q(m) + 16 + 4 * j);
-#pragma GCC unroll 2
-        for (int t = 0; t < T; ++t) dot[kHigh][t][m] = V::dot(dot[kHigh][t][m], high[t], x);
-      }
+    B at(int t, int j) const {
+      return V::bload(bytes[t] + 64 * j);
     }
-  }
+  };
 
-  static void scale(const std::byte* const (&tile)[T], std::int64_t b, const ActBlock<M>& act,
-                    const I (&dot)[Format::kHalves][T][M], F (&acc)[T][M]) {
-#pragma GCC unroll 2
-    for (int t = 0; t < T; ++t) {
-#pragma GCC unroll 2
-      for (int half = 0; half < Format::kHalves; ++half) {
-        const F dw = Format::dw(tile[t], b, half);
-        const F less = V::mul(dw, V::set1(-kMagic));
+  template <int kFirst, int kCount>
+  static void dots(const auto& operands, const ActBlock<M>& act, int half, I (&dot)[T][kCount]) {
+    constexpr int kVectors = 8 / Format::kHalves;
 #pragma GCC unroll 6
-        for (int m = 0; m < M; ++m) {
-          const F p = V::fma(V::bits_as_float(dot[half][t][m]), dw, less);
-          acc[t][m] = V::fma(p, V::set1(act.d(m)), acc[t][m]);
+    for (int m = 0; m < kCount; ++m) {
+#pragma GCC unroll 2
+      for (int t = 0; t < T; ++t) dot[t][m] = start(act, half, kFirst + m);
+    }
+#pragma GCC unroll 8
+    for (int i = 0; i < kVectors; ++i) {
+      const int j = Format::kHalves == 2 ? 4 * half + i : i / 2 + i % 2 * 4;  // the two of the same bytes together
+      B w[T];
+#pragma GCC unroll 2
+      for (int t = 0; t < T; ++t) w[t] = operands.at(t, j);
+#pragma GCC unroll 6
+      for (int m = 0; m < kCount; ++m) {
+        const B x = V::four(act.q(kFirst + m) + 4 * j);
+#pragma GCC unroll 2
+        for (int t = 0; t < T; ++t) {
+          dot[t][m] = Format::kBits == 8 ? V::dot8(dot[t][m], w[t], x) : V::dot(dot[t][m], w[t], x);
         }
       }
-      if constexpr (Format::kMinimum) {
-        const F mw = Format::mw(tile[t], b);
+    }
+  }
+
+  template <int kFirst, int kCount>
+  static void scale(const std::byte* const (&tile)[T], std::int64_t b, int half, const ActBlock<M>& act,
+                    const I (&dot)[T][kCount], F (&acc)[T][M]) {
+#pragma GCC unroll 2
+    for (int t = 0; t < T; ++t) {
+      const F dw = Format::dw(tile[t], b, half);
+      const F less = V::mul(dw, V::set1(-kMagic));
 #pragma GCC unroll 6
-        for (int m = 0; m < M; ++m) acc[t][m] = V::fma(mw, V::set1(act.d_sum(m)), acc[t][m]);
+      for (int m = 0; m < kCount; ++m) {
+        const F p = V::fma(V::bits_as_float(dot[t][m]), dw, less);
+        acc[t][kFirst + m] = V::fma(p, V::set1(act.d(kFirst + m)), acc[t][kFirst + m]);
       }
     }
+  }
+
+  static void add_minimum(const std::byte* const (&tile)[T], std::int64_t b, const ActBlock<M>& act, F (&acc)[T][M]) {
+#pragma GCC unroll 2
+    for (int t = 0; t < T; ++t) {
+      const F mw = Format::mw(tile[t], b);
+#pragma GCC unroll 8
+      for (int m = 0; m < M; ++m) acc[t][m] = V::fma(mw, V::set1(act.d_sum(m)), acc[t][m]);
+    }
+  }
+
+  // A block of the rows from kFirst on.
+  template <int kFirst, int kCount>
+  static void add_rows(const auto& operands, const std::byte* const (&tile)[T], std::int64_t b, const ActBlock<M>& act,
+                       F (&acc)[T][M]) {
+#pragma GCC unroll 2
+    for (int half = 0; half < Format::kHalves; ++half) {
+      I dot[T][kCount];
+      dots<kFirst, kCount>(operands, act, half, dot);
+      scale<kFirst, kCount>(tile, b, half, act, dot, acc);
+    }
+  }
+
+  static void add_block(const std::byte* const (&tile)[T], std::int64_t b, const ActBlock<M>& act, F (&acc)[T][M]) {
+    const std::byte* block[T];
+    for (int t = 0; t < T; ++t) block[t] = Format::block(tile[t], b);
+    const Direct direct{block};
+    if constexpr (M <= V::kDotRows) {
+      add_rows<0, M>(direct, tile, b, act, acc);
+    } else {
+      const Expanded expanded(direct);
+      add_rows<0, M / 2>(expanded, tile, b, act, acc);
+      add_rows<M / 2, M - M / 2>(expanded, tile, b, act, acc);
+    }
+    if constexpr (Format::kMinimum) add_minimum(tile, b, act, acc);
   }
 
   static void run(const std::byte* weights, std::size_t stride, const ActTile& act, float* out) {
@@ -200,27 +240,11 @@ struct RegisterTile {
     ActBlock<M> block_act{act.quantized};
     int until = act.part + 1;  // blocks to the next prefetch
     for (std::int64_t b = 0; b < act.cols / 32; ++b, block_act.at += M * QuantLayout::kBlockBytes) {
-      const std::byte* block[T];
-      for (int t = 0; t < T; ++t) block[t] = Format::block(tile[t], b);
       if (act.ahead != 0 && --until == 0) {
         prefetch(tile, b, act.ahead);
         until = act.parts;
       }
-      I dot[Format::kHalves][T][M];
-#pragma GCC unroll 2
-      for (int half = 0; half < Format::kHalves; ++half) {
-#pragma GCC unroll 2
-        for (int t = 0; t < T; ++t) {
-#pragma GCC unroll 6
-          for (int m = 0; m < M; ++m) dot[half][t][m] = start(block_act, half, m);
-        }
-      }
-      if constexpr (Format::kBits == 8) {
-        dots8(block, block_act, dot);
-      } else {
-        dots(block, block_act, dot);
-      }
-      scale(tile, b, block_act, dot, acc);
+      add_block(tile, b, block_act, acc);
     }
     for (int t = 0; t < T; ++t) {
       for (int m = 0; m < M; ++m) V::store(out + 16 * (m * T + t), acc[t][m]);
@@ -258,7 +282,7 @@ struct FloatTile {
 #pragma GCC unroll 2
       for (int t = 0; t < T; ++t) {
         const auto w = weights(tile + static_cast<std::size_t>(t) * stride + k * kTileRows * kBytes);
-#pragma GCC unroll 6
+#pragma GCC unroll 8
         for (int m = 0; m < M; ++m) acc[t][m] = V::fma(w, V::set1(act.floats[m * act.cols + k]), acc[t][m]);
       }
     }

@@ -14,7 +14,7 @@
 namespace troupe::cpu {
 
 constexpr int kMaxHeadDim = 256;  // elements
-constexpr int kMaxTileRows = 32;  // activation rows of one tile, at most: 6 of a register tile, 32 of a wide one
+constexpr int kMaxTileRows = 32;  // activation rows of one tile, at most: 8 of a register tile, 32 of a wide one
 
 inline constexpr float kMagic = 12582912.0f;            // 1.5 * 2^23
 inline constexpr std::int32_t kMagicBits = 0x4B400000;  // its bits
@@ -97,8 +97,10 @@ struct Path {
   struct Wide {
     int tile_rows;
     std::int64_t from_rows[11];
+    std::int64_t small_times;  // so many times as many for a phase with less than kSmall inputs, or outputs in all
     Matmul matmul[11];
   };
+  static constexpr std::int64_t kSmall = 1024;
   Wide wide{};
 };
 

@@ -21,6 +21,7 @@ struct Avx2 {
 
   static constexpr int kTiles = 1;
   static constexpr int kRows = 3;
+  static constexpr int kDotRows = 3;  // rows whose dot products stand in registers together
   static constexpr int kQueries = 3;
   static constexpr int kDims = 2;
   static constexpr int kChains = 6;

@@ -15,11 +15,12 @@ struct Avx512 {
   using B = __m512i;  // 64 bytes: 4 of each lane
 
   static constexpr int kTiles = 2;  // weight tiles that share each broadcast
-  static constexpr int kRows = kVnni ? 6 : 4;
-  static constexpr int kQueries = 6;         // query vectors that share a read of K and V: 6 x kDims accumulators
-  static constexpr int kDims = 4;            // vectors of dimensions at once
-  static constexpr int kChains = 12;         // score chains at once
-  static constexpr bool kUnsigned8 = kVnni;  // 8-bit weights are used as they stand, q + 128
+  static constexpr int kRows = kVnni ? 8 : 4;
+  static constexpr int kDotRows = kVnni ? 6 : 4;  // rows whose dot products stand in registers together
+  static constexpr int kQueries = 6;              // query vectors that share a read of K and V: 6 x kDims accumulators
+  static constexpr int kDims = 4;                 // vectors of dimensions at once
+  static constexpr int kChains = 12;              // score chains at once
+  static constexpr bool kUnsigned8 = kVnni;       // 8-bit weights are used as they stand, q + 128
 
   static F zero() { return _mm512_setzero_ps(); }
   static F set1(float x) { return _mm512_set1_ps(x); }
