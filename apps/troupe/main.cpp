@@ -1,6 +1,10 @@
 // troupe: talk with a model, complete text, look into files, measure.
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
+#include <new>
+#include <string_view>
+#include <unistd.h>
 
 #include "apps/troupe/command.h"
 #include "apps/troupe/output.h"
@@ -31,6 +35,21 @@ int parse_and_run(int argc, char** argv) {
   return action();
 }
 
+// The system may refuse memory to any thread, CAF's own among them, where nobody can catch it: that too ends with a
+// sentence. Anything else that nobody caught is a fault, and leaves its core.
+[[noreturn]] void end_without_memory() {
+  constexpr std::string_view kSentence = "troupe: there is not enough memory for this\n";
+  try {
+    if (const std::exception_ptr thrown = std::current_exception()) std::rethrow_exception(thrown);
+  } catch (const std::bad_alloc&) {
+    [[maybe_unused]] const auto written = ::write(STDERR_FILENO, kSentence.data(), kSentence.size());
+    ::_exit(kFailed);
+  } catch (...) {
+    std::fprintf(stderr, "troupe: a fault of its own: a thread was left by an exception\n");
+  }
+  std::abort();
+}
+
 int run_without_throwing(int argc, char** argv) {
   try {
     return parse_and_run(argc, argv);
@@ -45,5 +64,6 @@ int run_without_throwing(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   troupe::app::prepare_streams();
+  std::set_terminate(troupe::app::end_without_memory);
   return troupe::app::exit_code_after_output(troupe::app::run_without_throwing(argc, argv));
 }
