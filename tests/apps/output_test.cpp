@@ -22,7 +22,9 @@ TEST_F(Output, that_is_not_written_is_a_failure_with_a_reason) {
 }
 
 TEST_F(Output, whose_reader_has_left_ends_quietly_with_1) {
-  const Ended ended = run("{ $B/troupe inspect $M; echo $? >&2; } | true");
+  // The program starts when a write has failed for want of a reader.
+  const Ended ended =
+      run("{ trap '' PIPE; while printf x; do :; done 2>&-; $B/troupe inspect $M; echo $? >&2; } | true");
   EXPECT_EQ(ended.err, "1\n");
   const Ended streamed = run("{ $B/troupe complete $M -p x -n 400; echo code $? >&2; } | head -c 5");
   EXPECT_THAT(streamed.err, HasSubstr("cancelled\ncode 1\n"));
