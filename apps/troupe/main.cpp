@@ -37,7 +37,7 @@ int parse_and_run(int argc, char** argv) {
 
 // The system may refuse memory to any thread, CAF's own among them, where nobody can catch it: that too ends with a
 // sentence. Anything else that nobody caught is a fault, and leaves its core.
-[[noreturn]] void end_without_memory() {
+[[noreturn]] void end_uncaught() {
   constexpr std::string_view kSentence = "troupe: there is not enough memory for this\n";
   try {
     if (const std::exception_ptr thrown = std::current_exception()) std::rethrow_exception(thrown);
@@ -64,6 +64,6 @@ int run_without_throwing(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   troupe::app::prepare_streams();
-  std::set_terminate(troupe::app::end_without_memory);
+  std::set_terminate(troupe::app::end_uncaught);
   return troupe::app::exit_code_after_output(troupe::app::run_without_throwing(argc, argv));
 }

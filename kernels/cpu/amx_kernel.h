@@ -263,8 +263,8 @@ struct WideMatmuls {
 // against 315, Q4_1 354 against 293, Q5_0 381 against 271, Q4_K 392 against 336; at 8, which are one register tile of
 // VNNI, they are even. Q8_0 300 against 269 at 10. Q6_K has two terms a block, so twice the products: 314 against 288
 // at 12. In a whole model of 2048 a side that is 1.17 times the tokens/s at 10 sessions. In one of 576 a side it is
-// 0.90 at 8, 0.95 at 12, 0.98 at 16 and 1.04 at 32: its phases end after some 20 microseconds, and tile products begin
-// slowly. (The machine: docs/performance.md.)
+// 0.90 at 8, 0.95 at 12, 0.98 at 16 and 1.04 at 32: its phases are short, and a slow beginning of each may be why. (The
+// machine: docs/performance.md.)
 template <class V, class Tiles>
 Path make_amx_path(const char* name) {
   using W = WideMatmuls<V, Tiles>;
@@ -272,7 +272,7 @@ Path make_amx_path(const char* name) {
   path.name = name;
   path.wide = {2 * kAmxRows,
                {0, 0, 0, 9, 9, 9, 9, 10, 9, 9, 12},
-               3,
+               3,  // small_times
                {W::template floating<DType::f32>, W::template floating<DType::f16>, W::template floating<DType::bf16>,
                 W::template quantized<GroupFormat<V, false, 4, 8>>, W::template quantized<GroupFormat<V, true, 4, 0>>,
                 W::template quantized<GroupFormat<V, false, 5, 16>>, W::template quantized<GroupFormat<V, true, 5, 0>>,
